@@ -43,7 +43,7 @@ def inputs_of(session, numbers):
             raise Refused(f"input '{i.name}' is a {i.type}, wanted one of {', '.join(TYPES)}")
         shape, dtype = [dim(d) for d in i.shape], TYPES[i.type]
         floats = np.issubdtype(dtype, np.floating)
-        out[i.name] = (random.standard_normal(shape) * 0.5).astype(dtype) if floats else random.integers(0, 128 if np.dtype(dtype).kind in "ui" and np.dtype(dtype).itemsize == 1 else 2, shape).astype(dtype)
+        out[i.name] = (random.standard_normal(shape) * 0.5).astype(dtype) if floats else random.integers(0, 128 if dtype in (np.uint8, np.int8) else 2, shape).astype(dtype)
     return out
 
 

@@ -160,18 +160,6 @@ int64_t tiled_row(const Target& target, int64_t row, int64_t channels) {
   return target.many_sizes && (channels >= kFewestApart || pixels_apart(target, row, channels)) ? kLongRow : row;
 }
 
-Columns tiled_columns(const Target& target, const RowWindow& r, int64_t channels, int64_t width) {
-  if (pixels_apart(target, r.out, channels)) return {0, 0};
-  if (!target.many_sizes || channels < kFewestApart) return {0, r.out};
-  const int64_t reach = (r.kernel - 1) * r.dilation, span = r.in - 1 + r.begin - reach;  // of the row, and the last first column of a window that fits
-  const auto over = [&](int64_t end) { return std::max<int64_t>(0, (end - 1) * r.stride - span); };
-  const bool tile_first = r.begin > 0 && r.begin <= std::min(width * r.stride, reach) && r.out >= width && over(width) == 0;
-  const int64_t from = tile_first ? 0 : std::min(r.out, (std::max<int64_t>(0, r.begin) + r.stride - 1) / r.stride), most = reach == 0 ? 0 : r.begin > 1 ? 2 : 1;
-  const int64_t end = over(r.out) <= most ? r.out : std::max(from, std::min(r.out, span < 0 ? 0 : span / r.stride + 1));
-  const int64_t to = end - (end - from) % width % 4;
-  return to > from ? Columns{from, to} : Columns{0, 0};
-}
-
 bool has_far_weights(const GraphView& graph) {
   constexpr uint64_t kCached = uint64_t{16} << 20;
   uint64_t bytes = 0;
@@ -191,12 +179,35 @@ int64_t block_pixels(int64_t inputs) {
   return std::max(kFewest, kBlock / std::max<int64_t>(1, inputs));
 }
 
-PixelBlocks pixel_blocks(int64_t inputs, int64_t rows, int64_t row, int64_t width) {
-  constexpr int64_t kCached = (2 << 20) / 4, kPieces = 4;  // floats; pieces of a block, so that threads get equal shares
+namespace {
+
+/// In tiles of `width`. For many sizes the columns beside them are those of ends for which kernels have no tiles (parts/dense.hpp: row_tiles) and three at most of
+/// the remainder; else and of few input channels there are none.
+Columns tiled_columns(const Target& target, const RowWindow& r, int64_t channels, int64_t width) {
+  if (pixels_apart(target, r.out, channels)) return {0, 0};
+  if (!target.many_sizes || channels < kFewestApart) return {0, r.out};
+  const int64_t reach = (r.kernel - 1) * r.dilation, span = r.in - 1 + r.begin - reach;  // of the row, and the last first column of a window that fits
+  const auto over = [&](int64_t end) { return std::max<int64_t>(0, (end - 1) * r.stride - span); };
+  const bool tile_first = r.begin > 0 && r.begin <= std::min(width * r.stride, reach) && r.out >= width && over(width) == 0;
+  const int64_t from = tile_first ? 0 : std::min(r.out, (std::max<int64_t>(0, r.begin) + r.stride - 1) / r.stride), most = reach == 0 ? 0 : r.begin > 1 ? 2 : 1;
+  const int64_t end = over(r.out) <= most ? r.out : std::max(from, std::min(r.out, span < 0 ? 0 : span / r.stride + 1));
+  const int64_t to = end - (end - from) % width % 4;
+  return to > from ? Columns{from, to} : Columns{0, 0};
+}
+
+}  // namespace
+
+RowCut cut_rows(const Target& target, const RowWindow& row, int64_t rows, int64_t channels, int64_t inputs, bool blocked, int64_t width) {
+  constexpr int64_t kCached = (2 << 20) / 4, kPieces = 4, kFewRows = 24;  // floats; pieces of a block, so that threads get equal shares
   const int64_t pixels = block_pixels(inputs);
-  if (rows * row * inputs <= kCached) return {std::max<int64_t>(1, row), std::max<int64_t>(1, rows)};
-  if (row <= pixels) return {row, pixels / row};
-  return {std::max<int64_t>(1, pixels / kPieces / width) * width, kPieces};
+  const bool cached = rows * row.out * inputs <= kCached, whole = cached || row.out <= pixels;
+  RowCut c;
+  c.piece = whole ? std::max<int64_t>(1, row.out) : std::max<int64_t>(1, pixels / kPieces / width) * width;
+  c.block = cached ? std::max<int64_t>(1, rows) : whole ? pixels / row.out : kPieces;
+  c.tiled = blocked && whole ? tiled_columns(target, row, channels, width) : Columns{0, row.out};
+  c.by_rows = !whole || rows >= kFewRows;
+  c.units = rows * ((row.out + c.piece - 1) / c.piece);
+  return c;
 }
 
 int64_t pixels_ahead(const Target& target, int64_t input, int64_t step) {

@@ -41,12 +41,10 @@ bool pixels_apart(const Target& target, int64_t row, int64_t channels);
 struct RowWindow {
   int64_t out, in, kernel, stride, dilation, begin;
 };
-/// Output columns [from, to) of which tiles lie along rows, `width` pixels each; pixels of the others are put together from any rows. For many sizes they are those of
-/// ends for which kernels have no tiles (parts/dense.hpp: row_tiles) and three at most of the remainder; else and of few input channels there are none.
+/// Output columns [from, to) of which tiles lie along rows; pixels of the others are put together from any rows.
 struct Columns {
   int64_t from, to;
 };
-Columns tiled_columns(const Target& target, const RowWindow& row, int64_t channels, int64_t width);
 /// The row for which choose_tile() finds the width of those tiles: a kernel of many sizes, some columns of which may be apart, has one width for all.
 int64_t tiled_row(const Target& target, int64_t row, int64_t channels);
 
@@ -68,17 +66,20 @@ bool has_far_weights(const GraphView& graph);
 /// Cache lines to prefetch per input channel and kernel row. passes: tiles that reuse one weight panel.
 int64_t prefetch_lines(int64_t oc_blocks, int64_t kernel_width, int64_t vector_width, int64_t passes);
 
-/// How by_rows of a direct convolution cuts an image (kernels/conv.hpp): all weights pass over a block of pixels whose input L2 holds, and not over the
-/// image, of which each pass but the first would read from memory again what it no longer holds.
-struct PixelBlocks {
-  int64_t piece;  ///< pixels of a row that are one unit: the row, or whole tiles of one that is longer than a block
-  int64_t block;  ///< pieces in a block
-  int64_t units(int64_t rows, int64_t row) const { return rows * ((row + piece - 1) / piece); }
-};
-/// Output pixels of a block; `inputs`: floats of the input that one of them brings along. So many that the weights' way from memory does not count.
+/// Output pixels over which all weights pass before the next ones, where caches do not hold the image, of which each pass but the first would read from memory
+/// again what it no longer holds: L2 holds their input, `inputs` floats each, and they are so many that the weights' way from memory does not count.
 int64_t block_pixels(int64_t inputs);
-/// rows: of all images; row: pixels of one; in whole tiles of `width`. An image that caches hold is one block.
-PixelBlocks pixel_blocks(int64_t inputs, int64_t rows, int64_t row, int64_t width);
+
+/// How a direct convolution's output is cut (kernels/conv.hpp).
+struct RowCut {
+  Columns tiled;
+  int64_t piece;  ///< pixels of a row that are one unit by rows: the row, or whole tiles of one that is longer than a block
+  int64_t block;  ///< pieces in a block; an image that caches hold is one
+  bool by_rows;
+  int64_t units;  ///< by rows
+};
+/// rows: of all images; channels: inputs of one group; inputs: floats that an output pixel brings along; blocked: the input is, as pixels of any rows want it.
+RowCut cut_rows(const Target& target, const RowWindow& row, int64_t rows, int64_t channels, int64_t inputs, bool blocked, int64_t width);
 
 /// Pixels to prefetch per input channel so that a tile finds its `step` new pixels per row and block fetched; 0 for an input of so few floats
 /// that L2 holds it.

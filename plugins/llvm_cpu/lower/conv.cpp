@@ -227,15 +227,14 @@ void lower_direct(Layer& l, const Folded& folded) {
   const bool skips_pixels = w.stride[2] > 1 && (w.kernel[2] == 2 || w.kernel[2] == 3);  // prefetching cost others a tenth to a fifth
   const int64_t ib = planar ? 1 : l.vl, out_plane = w.out[1] * w.out[2] * l.vl;
   const int64_t in_image = planar ? (w.batch == 1 ? 0 : w.channels * w.in_pixels()) : l.in_image();
-  const auto blocks = [&](Tile t) { return pixel_blocks(l.g.ic * w.stride[0] * w.stride[1] * w.stride[2], w.batch * rows, w.out[2], t.width); };
-  const auto by_rows = [&](const PixelBlocks& b) { return b.piece < w.out[2] || w.batch * rows >= 24; };
+  const RowWindow row{w.out[2], w.in[2], w.kernel[2], w.stride[2], w.dilation[2], w.begin[2]};
+  const int64_t inputs = l.g.ic * w.stride[0] * w.stride[1] * w.stride[2];
+  const auto cut = [&](Tile t) { return cut_rows(l.ctx.target(), row, w.batch * rows, l.g.ic, inputs, !planar, t.width); };
   const auto spec = [&](Tile t) {
-    const PixelBlocks b = blocks(t);
-    const RowWindow row{w.out[2], w.in[2], w.kernel[2], w.stride[2], w.dilation[2], w.begin[2]};
-    const Columns tiled = planar || b.piece < w.out[2] ? Columns{0, w.out[2]} : tiled_columns(l.ctx.target(), row, l.g.ic, t.width);
+    const RowCut c = cut(t);
     const int64_t icc = input_chunk(l.ctx.target(), l.g.ic, w.taps(), t.oc_blocks, ib);
     const int64_t pf = prefetch_lines(t.oc_blocks, w.kernel[2], l.vl, rows * divide_up(w.out[2], t.width));
-    return k::Conv{.by_rows = by_rows(b), .tiled_from = tiled.from, .tiled_to = tiled.to, .piece = b.piece, .block = b.block, .OCB = t.oc_blocks, .WT = t.width, .ICC = icc, .PF = pf, .tail = l.tail.literals(!folded.bias.empty()),
+    return k::Conv{.by_rows = c.by_rows, .tiled_from = c.tiled.from, .tiled_to = c.tiled.to, .piece = c.piece, .block = c.block, .OCB = t.oc_blocks, .WT = t.width, .ICC = icc, .PF = pf, .tail = l.tail.literals(!folded.bias.empty()),
                    .IB = ib, .N = w.batch, .G = l.g.count, .IC = l.g.ic, .OC = l.g.oc, .in = literal(w.in), .out = literal(w.out),
                    .kernel = literal(w.kernel), .stride = literal(w.stride), .dilation = literal(w.dilation), .begin = literal(w.begin),
                    .in_image = in_image, .in_group = l.g.count == 1 ? 0 : l.g.ic * w.in_pixels(), .out_image = l.out_image(),
@@ -246,7 +245,7 @@ void lower_direct(Layer& l, const Folded& folded) {
   };
   const Tile t = choose_tile(l.ctx.target(), {nb, planar ? w.out[2] : tiled_row(l.ctx.target(), w.out[2], l.g.ic), rows}, [&](Tile x) { return l.ctx.is_bad(spec(x)); });
   Op op;
-  op.units = by_rows(blocks(t)) ? blocks(t).units(w.batch * rows, w.out[2]) : l.g.count * divide_up(nb, t.oc_blocks);
+  op.units = cut(t).by_rows ? cut(t).units : l.g.count * divide_up(nb, t.oc_blocks);
   op.label = "conv " + describe(w);
   emit(l, spec(t), l.ctx.read(l.in, planar ? Layout::Plain : Layout::Blocked), dense_pack(w, l.g, l.vl, t.oc_blocks, ib), folded, std::move(op));
 }

@@ -86,15 +86,13 @@ void lower_phase(const Transposed& t, const std::array<Phase, 3>& p, const Three
   const int64_t pixel = t.vl, row = w.out[2] * pixel, plane = w.out[1] * row, image = w.batch == 1 ? 0 : divide_up(w.out_channels, t.vl) * w.out[0] * plane;
   const int64_t in_image = w.batch == 1 ? 0 : divide_up(w.channels, t.vl) * t.vl * w.in_pixels();
   const int64_t rows = p[0].outputs * p[1].outputs, nb = divide_up(t.g.oc, t.vl);
-  const auto blocks = [&](Tile x) { return pixel_blocks(ic, w.batch * rows, p[2].outputs, x.width); };
-  const auto by_rows = [&](const PixelBlocks& b) { return b.piece < p[2].outputs || w.batch * rows >= 24; };
+  const RowWindow along{p[2].outputs, w.in[2], kw, 1, p[2].dilation, p[2].begin};
+  const auto cut = [&](Tile x) { return cut_rows(t.ctx.target(), along, w.batch * rows, ic, ic, true, x.width); };
   const auto spec = [&](Tile x) {
-    const PixelBlocks b = blocks(x);
-    const RowWindow along{p[2].outputs, w.in[2], kw, 1, p[2].dilation, p[2].begin};
-    const Columns tiled = b.piece < p[2].outputs ? Columns{0, p[2].outputs} : tiled_columns(t.ctx.target(), along, ic, x.width);
+    const RowCut c = cut(x);
     const int64_t icc = input_chunk(t.ctx.target(), std::max<int64_t>(ic, 1), kd * kh * kw, x.oc_blocks, t.vl);
     const int64_t pf = prefetch_lines(x.oc_blocks, kw, t.vl, rows * divide_up(p[2].outputs, x.width));
-    return k::Conv{.by_rows = by_rows(b), .tiled_from = tiled.from, .tiled_to = tiled.to, .piece = b.piece, .block = b.block, .OCB = x.oc_blocks, .WT = x.width, .ICC = icc, .PF = pf, .tail = t.tail.literals(!t.folded.bias.empty()),
+    return k::Conv{.by_rows = c.by_rows, .tiled_from = c.tiled.from, .tiled_to = c.tiled.to, .piece = c.piece, .block = c.block, .OCB = x.oc_blocks, .WT = x.width, .ICC = icc, .PF = pf, .tail = t.tail.literals(!t.folded.bias.empty()),
                    .IB = t.vl, .N = w.batch, .G = t.g.count, .IC = ic, .OC = t.g.oc, .in = literal(w.in),
                    .out = {p[0].outputs, p[1].outputs, p[2].outputs}, .kernel = {kd, kh, kw}, .stride = {1, 1, 1},
                    .dilation = {p[0].dilation, p[1].dilation, p[2].dilation}, .begin = {p[0].begin, p[1].begin, p[2].begin},
@@ -113,7 +111,7 @@ void lower_phase(const Transposed& t, const std::array<Phase, 3>& p, const Three
   const Operand weights = t.ctx.packed(t.n.input(1), pack, t.folded.scale.empty() ? nullptr : &scale);
   const Operand bias = t.folded.bias.empty() ? LowerContext::null() : t.ctx.bytes(to_bytes(t.folded.bias), bias_pack(t.g, t.vl));
   op.args = {in, weights, bias, out, residual};
-  op.units = by_rows(blocks(tile)) ? blocks(tile).units(w.batch * rows, p[2].outputs) : t.g.count * divide_up(nb, tile.oc_blocks);
+  op.units = cut(tile).by_rows ? cut(tile).units : t.g.count * divide_up(nb, tile.oc_blocks);
   op.work = w.batch * w.out_channels * rows * p[2].outputs * std::max<int64_t>(1, ic / t.g.diagonal * kd * kh * kw);
   op.label = "conv transposed " + describe(w);
   t.ctx.emit(std::move(op));

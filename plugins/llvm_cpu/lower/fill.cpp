@@ -96,8 +96,8 @@ int64_t mirrored(PadMode mode, int64_t i, int64_t n) {
 /// Whether what is added to each dim is one run of the input's elements, forwards, backwards or one of them again.
 bool adds_runs(const Padding& p, PadMode mode, const Dims& in) {
   for (size_t d = 0; d < in.size(); ++d) {
-    const int64_t most = mode == PadMode::Edge ? p.before[d] + p.after[d] : mode == PadMode::Wrap ? in[d] : in[d] - 1;
-    if (p.before[d] < 0 || p.after[d] < 0 || in[d] == 0 || std::max(p.before[d], p.after[d]) > most) return false;
+    if (p.before[d] < 0 || p.after[d] < 0 || in[d] == 0) return false;
+    if (mode != PadMode::Edge && std::max(p.before[d], p.after[d]) > (mode == PadMode::Wrap ? in[d] : in[d] - 1)) return false;
   }
   return true;
 }

@@ -83,9 +83,9 @@ INL const char* tile(TileShape t, idx L, idx R, idx ic, idx kd0, idx kd1, idx kh
 }
 
 #if GENERAL
-/// The general row, pixels [from, to) of it, which begins `skip` pixels behind the image's: f(first pixel, width, L, R, false), where width, L and R are constants: with numbers of the run for these LLVM
-/// spills accumulators. What padding makes of most rows has bodies: L of a first tile, R of up to two columns. Outer pixels where it is more, or of
-/// which none has a tile, go one by one: f(pixel, 1, L, R, true).
+/// The general row, pixels [from, to) of it, which begins `skip` pixels behind the image's: f(first pixel, width, L, R, false), where width, L and R are
+/// constants: with numbers of the run for these LLVM spills accumulators. What padding makes of most rows has bodies: L of a first tile, R of up to two
+/// columns. Outer pixels where it is more, or of which none has a tile, go one by one: f(pixel, 1, L, R, true).
 template <class F>
 INL void row_tiles(idx from, idx to, idx skip, idx OW, idx WT, idx S, idx D, idx KW, idx W, idx PL, F f) {
   const idx lead = PL - skip * S, reach = (KW - 1) * D, span = W - 1 + lead - reach, most = reach == 0 ? 0 : PL > 1 ? 2 : 1;
@@ -106,8 +106,8 @@ INL void row_tiles(idx from, idx to, idx skip, idx OW, idx WT, idx S, idx D, idx
   powers(WT, imax(0, end - x), [&](idx at, idx width) __attribute__((always_inline)) { edge(x + at, width); });
 }
 #else
-/// Pixels [from, to) of one row of output, which begins `skip` pixels behind the image's, cut into left, middle, right and remainder tiles. f(tile number, width, L, R, false) is called for each.
-/// OW outputs, WT per tile, stride S, input columns -PL .. W-1+padding, taps 0 .. (KW-1)*D. from: of whole tiles; to: likewise, or OW.
+/// Pixels [from, to) of one row of output, which begins `skip` pixels behind the image's, cut into left, middle, right and remainder tiles.
+/// f(tile number, width, L, R, false) is called for each. OW outputs, WT per tile, stride S, input columns -PL .. W-1+padding, taps 0 .. (KW-1)*D. from: of whole tiles; to: likewise, or OW.
 template <class F>
 INL void row_tiles(idx from, idx to, idx skip, idx OW, idx WT, idx S, idx D, idx KW, idx W, idx PL, F f) {
   PL -= skip * S;

@@ -63,10 +63,11 @@ Cut cut_last(Copy c) {
   constexpr int64_t kTurned = 64;  // rows of a turn, of several vectors
   const int64_t last = piece_of(c.dims[n - 1], kUnit), rows = std::max<int64_t>(turns ? kTurned : 1, kUnit / std::min(c.dims[n - 1], kUnit));
   if (last == 0) return {c, c.dims[n - 1] % kUnit, n - 1};
-  const int64_t before = n > 1 && (turns || last == c.dims[n - 1]) ? piece_of(c.dims[n - 2], rows) : 0;
-  if (n > 1 && (turns || last == c.dims[n - 1]) && before == 0) return {c, c.dims[n - 2] % rows, n - 2};
+  const bool cuts_both = n > 1 && (turns || last == c.dims[n - 1]);
+  const int64_t before = cuts_both ? piece_of(c.dims[n - 2], rows) : 0;
+  if (cuts_both && before == 0) return {c, c.dims[n - 2] % rows, n - 2};
   cut(c, n - 1, turns ? n - 2 : n - 1, last);
-  if (before) cut(c, c.dims.size() - 2, c.dims.size() - 2, before);
+  if (cuts_both) cut(c, c.dims.size() - 2, c.dims.size() - 2, before);
   return {c};
 }
 
