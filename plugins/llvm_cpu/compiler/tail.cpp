@@ -182,15 +182,28 @@ std::optional<Affine> affine_of(const NodeView& n, uint32_t current) {
   return Affine{*numbers, op == "Mul" || op == "Div"};
 }
 
-/// Before the activation constants go into weights and bias, behind it a number is a literal.
+/// Batch normalisation: before the activation and after it.
+bool FusedTail::take_normalisation(const NodeView& n, uint32_t current) {
+  if (columns || n.input(0) != current || !normalises_by_constants(n)) return false;
+  if (act.kind == k::Act::None && residual == OPTIMA_NONE && !scaled && after.empty()) normalisations.push_back(n);
+  else if (residual_after || n.graph.stored_dtype(current) != OPTIMA_F32) return false;
+  else after.push_back(n);
+  return true;
+}
+
+/// Before the activation constants go into weights and bias; behind it a number is a literal, and others are operands.
 bool FusedTail::take_constant(const NodeView& n, uint32_t current) {
   const auto a = columns || n.graph.stored_dtype(current) != OPTIMA_F32 ? std::nullopt : affine_of(n, current);
   if (!a) return false;
-  if (act.kind == k::Act::None && residual == OPTIMA_NONE && !scaled) {
+  if (act.kind == k::Act::None && residual == OPTIMA_NONE && !scaled && after.empty()) {
     normalisations.push_back(n);
     return true;
   }
-  if (a->numbers.size() != 1 || residual_after) return false;
+  if (residual_after) return false;
+  if (a->numbers.size() != 1 || !after.empty()) {
+    after.push_back(n);
+    return true;
+  }
   const double number = static_cast<double>(a->numbers[0]);
   scaled = true;
   if (a->multiplies) scale *= number, shift *= number;
@@ -210,11 +223,8 @@ bool FusedTail::take_factor(const NodeView& n, uint32_t current) {
 size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
   if (next.empty() || !next[0].domain().empty() || !next[0].has_input(0)) return 0;
   const NodeView& n = next[0];
-  const bool may_act = act.kind == k::Act::None && !scaled, plain = may_act && residual == OPTIMA_NONE;
-  if (!columns && plain && n.input(0) == current && normalises_by_constants(n)) {
-    normalisations.push_back(n);
-    return 1;
-  }
+  const bool may_act = act.kind == k::Act::None && !scaled && after.empty(), plain = may_act && residual == OPTIMA_NONE;
+  if (take_normalisation(n, current)) return 1;
   if (n.op() == "Identity") return 1;
   if (n.op() == "Cast" && n.in_dtype(0) == OPTIMA_F32 && n.graph.stored_dtype(n.output(0)) == OPTIMA_F32) return 1;  // of a 16-bit float, which is f32 here
   if (const auto gate = gate_of(next, current); gate && may_act) {
@@ -240,7 +250,7 @@ size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
   }
   if (n.op() == "Add" && residual == OPTIMA_NONE) {
     residual = partner(n, current);
-    residual_after = act.kind != k::Act::None || scaled;
+    residual_after = act.kind != k::Act::None || scaled || !after.empty();
     return residual != OPTIMA_NONE;
   }
   return 0;
@@ -248,7 +258,7 @@ size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
 
 k::Tail FusedTail::literals(bool biased) const {
   const int64_t added = residual == OPTIMA_NONE ? 0 : residual_after ? k::kResidualAfter : k::kResidual;
-  return {added | (biased ? k::kBias : 0) | (scaled ? k::kScaled : 0), act, scale, shift};
+  return {added | (biased ? k::kBias : 0) | (scaled ? k::kScaled : 0) | (after.empty() ? 0 : k::kNormalised), act, scale, shift};
 }
 
 FusedTail empty_tail(const NodeView& n) {

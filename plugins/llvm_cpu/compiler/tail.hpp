@@ -20,6 +20,7 @@ struct FusedTail {
   bool residual_after = false;      ///< the residual is added after the activation
   bool scaled = false;              ///< after the activation, times `scale` plus `shift`
   double scale = 1, shift = 0;
+  std::vector<NodeView> after;      ///< the same as normalisations, behind activation and `scale`
   bool columns = false;             ///< Tails::Columns
   bool multiplies = false;          ///< of a product and nothing else, which a number may scale before all that follows
   double factor = 1;                ///< that number
@@ -33,6 +34,7 @@ struct FusedTail {
 
  private:
   bool take_constant(const NodeView& n, uint32_t current);
+  bool take_normalisation(const NodeView& n, uint32_t current);
   bool take_factor(const NodeView& n, uint32_t current);
 };
 

@@ -77,7 +77,7 @@ INL void conv_spots(const Conv& c, idx OB, const float* in, const float* w, cons
                  [&](idx o, idx p, vec v) __attribute__((always_inline)) { st(out + at.out[p] + o * c.out_block, v); });
     });
   }
-  each_vector(c, OB, r0, r1, [&](idx to, idx from, idx) __attribute__((always_inline)) { st(out + to, finish(ld(out + to), c.tail, res + from)); });
+  each_vector(c, OB, r0, r1, [&](idx to, idx from, idx b) __attribute__((always_inline)) { st(out + to, finish(ld(out + to), c.tail, bias + b * VL, res + from)); });
 }
 
 /// One oc group of OB blocks in tiled columns, pieces [r0, r1) of output rows, counted over all planes.

@@ -35,7 +35,7 @@ INL void depthwise_tile(const Depthwise& s, idx wt, idx L, idx R, idx kh0, idx k
       }
     });
   }
-  UNROLL for (idx p = 0; p < wt; p++) st(out + p * VL, finish(acc[p], s.tail, res + p * VL));
+  UNROLL for (idx p = 0; p < wt; p++) st(out + p * VL, finish(acc[p], s.tail, bias, res + p * VL));
 }
 
 }  // namespace k

@@ -67,7 +67,7 @@ INL void grouped_tile(const Grouped& s, idx wt, idx L, idx R, idx parts, const G
       }
     }
   }
-  UNROLL for (idx p = 0; p < wt; p++) st(out + p * VL, finish(acc[p], s.tail, res + p * VL));
+  UNROLL for (idx p = 0; p < wt; p++) st(out + p * VL, finish(acc[p], s.tail, bias, res + p * VL));
 }
 
 }  // namespace k

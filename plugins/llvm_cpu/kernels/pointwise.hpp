@@ -39,7 +39,7 @@ INL void pointwise_spots(const Pointwise& l, void* const* args, idx g0, idx g1, 
     const SpotsTap t = {OB, l.IC, block, 0, OB * VL, OB * VL * VL, (const float*)args[1] + g * l.OCB * VL * l.IC, false};
     spots_tiles(HINT(l, WT), each, [&](idx width, const Spots& at, bool first) __attribute__((always_inline)) {
       spots_tile(t, width, (const float*)args[0], at, first, [&](idx o, idx) __attribute__((always_inline)) { return l.tail.bits & kBias ? ld(bias + o * VL) : vec{}; },
-                 [&](idx o, idx p, vec v) __attribute__((always_inline)) { st(out + at.out[p] + o * block, finish(v, l.tail, res + at.residual[p] + o * block)); });
+                 [&](idx o, idx p, vec v) __attribute__((always_inline)) { st(out + at.out[p] + o * block, finish(v, l.tail, bias + o * VL, res + at.residual[p] + o * block)); });
     });
   };
   ROLL for (idx g = g0; g < imin(g1, full); g++) group(g, l.OCB);

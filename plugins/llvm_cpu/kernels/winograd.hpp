@@ -97,7 +97,7 @@ INL void winograd_output(const Winograd& s, const float* Mb, const float* bias, 
         const idx o = ((b * s.OH + y + i) * s.OW + x + j) * VL;
         vec v = d[j];
         if (s.tail.bits & kBias) v += ld(bias + b * VL);
-        st(out + o, finish(v, s.tail, res + o));
+        st(out + o, finish(v, s.tail, bias + b * VL, res + o));
       }
     }
   }

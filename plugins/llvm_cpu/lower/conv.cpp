@@ -38,7 +38,7 @@ struct Layer {
 /// args in, weights, bias, out, residual.
 void emit(Layer& l, KernelSpec kernel, const Operand& in, const Operand& w, const Folded& folded, Op op) {
   op.kernel = std::move(kernel);
-  const Operand bias = folded.bias.empty() ? LowerContext::null() : l.ctx.bytes(to_bytes(folded.bias), bias_pack(l.g, l.vl));
+  const Operand bias = folded.bias.empty() ? LowerContext::null() : l.ctx.bytes(to_bytes(folded.bias), bias_pack(l.g, l.vl, folded.arrays));
   const Operand residual = l.tail.residual == OPTIMA_NONE ? LowerContext::null() : l.ctx.read(l.tail.residual, Layout::Blocked);
   op.args = {in, w, bias, l.ctx.write(l.out, Layout::Blocked), residual};
   op.work = l.work();
@@ -62,14 +62,14 @@ bool is_depthwise(const Layer& l, const NodeView& n) {
 
 void lower_depthwise(Layer& l, const Folded& folded) {
   const Window& w = l.w;
+  l.g = {1, 1, 1, w.channels};
   const int64_t blocks = divide_up(w.channels, l.vl), width = depthwise_width(l.ctx.target(), w.out[2]);
-  const k::Depthwise spec{.WT = width, .tail = l.tail.literals(!folded.bias.empty()), .CB = blocks, .H = w.in[1], .W = w.in[2], .OH = w.out[1],
+  const k::Depthwise spec{.WT = width, .tail = literals(l.tail, folded, l.g, l.vl), .CB = blocks, .H = w.in[1], .W = w.in[2], .OH = w.out[1],
                           .OW = w.out[2], .KH = w.kernel[1], .KW = w.kernel[2], .SH = w.stride[1], .SW = w.stride[2], .DH = w.dilation[1],
                           .DW = w.dilation[2], .PT = w.begin[1], .PL = w.begin[2], .out_image = l.out_image(), .res_image = l.out_image()};
   Pack p;
   p.kind = Pack::Channels, p.vector_width = l.vl, p.oc = w.channels, p.kh = w.kernel[1], p.kw = w.kernel[2];
   p.oc_stride = w.taps(), p.kh_stride = w.kernel[2], p.kw_stride = 1;
-  l.g = {1, 1, 1, w.channels};
   Op op;
   op.units = w.batch * blocks * w.out[1];
   op.label = "conv depthwise " + describe(w);
@@ -110,13 +110,13 @@ std::vector<float> grouped_weights(const Layer& l, const NodeView& n, int64_t pe
 
 void lower_grouped(Layer& l, const NodeView& n, int64_t groups, const Folded& folded) {
   const Window& w = l.w;
+  l.g = {1, groups, w.channels, w.out_channels};
   const int64_t blocks = divide_up(w.out_channels, l.vl), ig = w.channels / groups, og = w.out_channels / groups;
   const k::Grouped spec{.WT = grouped_width(l.ctx.target(), w.out[2], w.kernel[2]), .parts = groups_in_block(w.out_channels, og, l.vl),
-                        .tail = l.tail.literals(!folded.bias.empty()), .IG = ig, .OG = og, .OC = w.out_channels, .CB = blocks, .H = w.in[1],
+                        .tail = literals(l.tail, folded, l.g, l.vl), .IG = ig, .OG = og, .OC = w.out_channels, .CB = blocks, .H = w.in[1],
                         .W = w.in[2], .OH = w.out[1], .OW = w.out[2], .KH = w.kernel[1], .KW = w.kernel[2], .SH = w.stride[1], .SW = w.stride[2],
                         .DH = w.dilation[1], .DW = w.dilation[2], .PT = w.begin[1], .PL = w.begin[2], .in_image = l.in_image(),
                         .out_image = l.out_image(), .res_image = l.out_image()};
-  l.g = {1, groups, w.channels, w.out_channels};
   Op op;
   op.units = w.batch * blocks * w.out[1];
   op.label = "conv grouped " + describe(w);
@@ -133,7 +133,7 @@ void lower_pointwise(Layer& l, const Folded& folded) {
     const int64_t pixels = panel_bytes <= 128 << 10 ? (24 << 10) / (w.channels * 4) : block_pixels(w.channels);
     const int64_t tb = by_tiles || panel_bytes <= 128 << 10 ? std::max<int64_t>(1, pixels / t.width) : int64_t{1} << 20;
     return k::Pointwise{.by_tiles = by_tiles, .OCB = t.oc_blocks, .WT = t.width, .ICC = icc, .TB = tb,
-                        .PF = prefetch_lines(t.oc_blocks, 1, l.vl, passes), .tail = l.tail.literals(!folded.bias.empty()), .N = w.batch,
+                        .PF = prefetch_lines(t.oc_blocks, 1, l.vl, passes), .tail = literals(l.tail, folded, l.g, l.vl), .N = w.batch,
                         .IC = w.channels, .P = P, .OC = w.out_channels, .in_image = l.in_image(), .out_image = l.out_image(),
                         .res_image = l.out_image()};
   };
@@ -204,7 +204,7 @@ void lower_winograd(Layer& l, const Folded& folded, int64_t m) {
   const auto spec = [&](Tile t) {
     const int64_t pf = prefetch_lines(t.oc_blocks, 1, l.vl, divide_up(std::min(T, block(t)), t.width));
     return k::Winograd{.by_tiles = by_tiles, .M = m, .OCB = t.oc_blocks, .WT = t.width, .TB = block(t), .PF = pf,
-                       .tail = l.tail.literals(!folded.bias.empty()), .IC = w.channels, .H = w.in[1], .W = w.in[2], .OC = w.out_channels,
+                       .tail = literals(l.tail, folded, l.g, l.vl), .IC = w.channels, .H = w.in[1], .W = w.in[2], .OC = w.out_channels,
                        .OH = w.out[1], .OW = w.out[2], .PT = w.begin[1], .PL = w.begin[2], .in_image = l.in_image(), .out_image = l.out_image(),
                        .res_image = l.out_image()};
   };
@@ -234,7 +234,7 @@ void lower_direct(Layer& l, const Folded& folded) {
     const RowCut c = cut(t);
     const int64_t icc = input_chunk(l.ctx.target(), l.g.ic, w.taps(), t.oc_blocks, ib);
     const int64_t pf = prefetch_lines(t.oc_blocks, w.kernel[2], l.vl, rows * divide_up(w.out[2], t.width));
-    return k::Conv{.by_rows = c.by_rows, .tiled_from = c.tiled.from, .tiled_to = c.tiled.to, .piece = c.piece, .block = c.block, .OCB = t.oc_blocks, .WT = t.width, .ICC = icc, .PF = pf, .tail = l.tail.literals(!folded.bias.empty()),
+    return k::Conv{.by_rows = c.by_rows, .tiled_from = c.tiled.from, .tiled_to = c.tiled.to, .piece = c.piece, .block = c.block, .OCB = t.oc_blocks, .WT = t.width, .ICC = icc, .PF = pf, .tail = literals(l.tail, folded, l.g, l.vl),
                    .IB = ib, .N = w.batch, .G = l.g.count, .IC = l.g.ic, .OC = l.g.oc, .in = literal(w.in), .out = literal(w.out),
                    .kernel = literal(w.kernel), .stride = literal(w.stride), .dilation = literal(w.dilation), .begin = literal(w.begin),
                    .in_image = in_image, .in_group = l.g.count == 1 ? 0 : l.g.ic * w.in_pixels(), .out_image = l.out_image(),
@@ -302,7 +302,7 @@ void lower_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
   Layer l{Window::of(n, Dims(weights.begin() + 2, weights.end())).with_long_rows(), {}, tail_of(nodes), n.input(0), n.input(1),
           nodes.back().output(0), ctx.target().vector_width, ctx};
   l.g = merge_groups(n.integer("group", 1), l.w.channels, l.w.out_channels, l.vl);
-  const Folded folded = fold(n, l.tail.normalisations, l.w.out_channels);
+  const Folded folded = fold(n, l.tail, l.w.out_channels);
   if (convolves_pairs(n, ctx.target())) return lower_pairs(l, folded);
   if (is_depthwise(l, n)) return lower_depthwise(l, folded);
   if (const int64_t groups = n.integer("group", 1); is_narrow(l, groups)) return lower_grouped(l, n, groups, folded);

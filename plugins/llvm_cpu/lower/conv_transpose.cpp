@@ -92,7 +92,7 @@ void lower_phase(const Transposed& t, const std::array<Phase, 3>& p, const Three
     const RowCut c = cut(x);
     const int64_t icc = input_chunk(t.ctx.target(), std::max<int64_t>(ic, 1), kd * kh * kw, x.oc_blocks, t.vl);
     const int64_t pf = prefetch_lines(x.oc_blocks, kw, t.vl, rows * divide_up(p[2].outputs, x.width));
-    return k::Conv{.by_rows = c.by_rows, .tiled_from = c.tiled.from, .tiled_to = c.tiled.to, .piece = c.piece, .block = c.block, .OCB = x.oc_blocks, .WT = x.width, .ICC = icc, .PF = pf, .tail = t.tail.literals(!t.folded.bias.empty()),
+    return k::Conv{.by_rows = c.by_rows, .tiled_from = c.tiled.from, .tiled_to = c.tiled.to, .piece = c.piece, .block = c.block, .OCB = x.oc_blocks, .WT = x.width, .ICC = icc, .PF = pf, .tail = literals(t.tail, t.folded, t.g, t.vl),
                    .IB = t.vl, .N = w.batch, .G = t.g.count, .IC = ic, .OC = t.g.oc, .in = literal(w.in),
                    .out = {p[0].outputs, p[1].outputs, p[2].outputs}, .kernel = {kd, kh, kw}, .stride = {1, 1, 1},
                    .dilation = {p[0].dilation, p[1].dilation, p[2].dilation}, .begin = {p[0].begin, p[1].begin, p[2].begin},
@@ -109,7 +109,7 @@ void lower_phase(const Transposed& t, const std::array<Phase, 3>& p, const Three
   const Pack pack = pack_phase(t, p, tile.oc_blocks, empty);
   const Operand scale = t.folded.scale.empty() ? LowerContext::null() : t.ctx.bytes(to_bytes(t.folded.scale));
   const Operand weights = t.ctx.packed(t.n.input(1), pack, t.folded.scale.empty() ? nullptr : &scale);
-  const Operand bias = t.folded.bias.empty() ? LowerContext::null() : t.ctx.bytes(to_bytes(t.folded.bias), bias_pack(t.g, t.vl));
+  const Operand bias = t.folded.bias.empty() ? LowerContext::null() : t.ctx.bytes(to_bytes(t.folded.bias), bias_pack(t.g, t.vl, t.folded.arrays));
   op.args = {in, weights, bias, out, residual};
   op.units = cut(tile).by_rows ? cut(tile).units : t.g.count * divide_up(nb, tile.oc_blocks);
   op.work = w.batch * w.out_channels * rows * p[2].outputs * std::max<int64_t>(1, ic / t.g.diagonal * kd * kh * kw);
@@ -123,7 +123,7 @@ void lower_transposed(std::span<const NodeView> nodes, LowerContext& ctx) {
   Transposed t{n, Window::of(n, Dims(weights.begin() + 2, weights.end())), {}, tail_of(nodes), {}, nodes.back().output(0), ctx.target().vector_width, ctx};
   set_pads(n, t.w);
   t.g = merge_groups(n.integer("group", 1), t.w.channels, t.w.out_channels, t.vl);
-  t.folded = fold(n, t.tail.normalisations, t.w.out_channels);
+  t.folded = fold(n, t.tail, t.w.out_channels);
   const Operand in = ctx.read(n.input(0), Layout::Blocked);
   const Operand residual = t.tail.residual == OPTIMA_NONE ? LowerContext::null() : ctx.read(t.tail.residual, Layout::Blocked);
   const Operand out = ctx.write(t.out, Layout::Blocked);

@@ -261,6 +261,39 @@ TEST_CASE("constants around an activation, and hard swish written out, become pa
   }
 }
 
+TEST_CASE("what is normalised after an activation is part of the convolution, whatever its algorithm, groups and channels") {
+  Bench bench;
+  struct Layer {
+    int64_t channels, size, kernel, group;
+    bool transposed;
+  };
+  for (const Layer l : {Layer{20, 9, 5, 1, false}, {64, 14, 3, 1, false}, {40, 12, 1, 1, false}, {20, 12, 3, 20, false}, {24, 9, 3, 8, false}, {40, 9, 3, 2, false}, {64, 9, 3, 4, false}, {20, 7, 2, 1, true}})
+    for (const bool biased : {true, false}) {
+      CAPTURE(l.channels);
+      CAPTURE(l.kernel);
+      CAPTURE(l.group);
+      CAPTURE(biased);
+      Net net(static_cast<uint32_t>(l.channels + biased));
+      const uint32_t x = net.input({2, l.channels, l.size, l.size});
+      const int64_t out = l.transposed ? 2 * l.size : l.size;
+      const Dims dims{2, l.channels, out, out};
+      const auto binary = [&](const char* op, uint32_t a, uint32_t b) { return net.node(op, 14, {a, b}, dims); };
+      uint32_t v = l.transposed ? net.node("ConvTranspose", 11, {x, net.weights({l.channels, l.channels, 2, 2})}, dims, {Net::ints("strides", {2, 2})})
+                                : net.conv(x, l.channels, l.kernel, 1, l.kernel / 2, l.group, biased);
+      v = net.same("Relu", 14, biased ? net.batch_norm(v) : v);
+      if (l.size == 9) v = binary("Mul", v, net.constant<float>({}, {0.5f}, OPTIMA_F32));
+      v = binary("Sub", net.batch_norm(v), net.weights({l.channels, 1, 1}));
+      v = binary("Add", v, net.constant<float>({}, {0.25f}, OPTIMA_F32));
+      net.output(biased && !l.transposed ? net.add(v, x) : v);
+      const auto c = compile(bench, net);
+      REQUIRE(c->code == OPTIMA_OK);
+      size_t kernels = 0;
+      for (const auto& f : c->sink.files) kernels += f.first.find(".so") != std::string::npos;
+      CHECK(kernels == 3);  // to blocked, the convolution, to plain
+      matches_reference(bench, net, 3e-5);
+    }
+}
+
 TEST_CASE("constants that do not follow the channels, or stand between a result and others that read it, are steps of their own") {
   Bench bench;
   Net net;
@@ -271,7 +304,7 @@ TEST_CASE("constants that do not follow the channels, or stand between a result 
   const uint32_t b = net.conv(x, 20, 3, 1, 1), scaled = mul(b, net.weights({20, 1, 1}));
   net.output(b), net.output(net.same("Relu", 14, scaled));
   const uint32_t c = net.same("Relu", 14, net.conv(x, 20, 1, 1, 0));
-  net.output(net.same("Sigmoid", 13, mul(c, net.weights({20, 1, 1}))));     // behind the activation, per channel
+  net.output(net.same("Sigmoid", 13, mul(c, net.weights({20, 1, 1}))));     // behind the activation, before another one
   net.output(net.same("Tanh", 13, mul(net.same("Relu", 14, net.conv(x, 20, 1, 1, 0)), net.constant<float>({1}, {0.3f}, OPTIMA_F32))));
   matches_reference(bench, net, 3e-5);
 }

@@ -45,6 +45,9 @@ TEST_CASE("convolutions of images that are smaller than tiles, of any batch") {
   const uint32_t v = net.op("Relu", 14, {net.conv2d(x, 36, 72, 3, 2)}, 4);
   net.output(net.op("Add", 14, {v, net.conv2d(v, 72, 72, 3, 1, 2)}, 4));
   net.output(net.op("Relu", 14, {net.op("Add", 14, {v, net.conv2d(net.conv2d(v, 72, 40, 5, 1), 40, 72, 1, 1)}, 4)}, 4));
+  const auto normalised = [&](uint32_t y) { return net.op("BatchNormalization", 15, {y, net.weights({40}), net.weights({40}), net.weights({40}), net.weights({40}, 0.5f, 2)}, 4); };
+  const uint32_t w = normalised(net.op("Relu", 14, {net.conv2d(v, 72, 40, 3, 1)}, 4));
+  net.output(net.op("Add", 14, {w, normalised(net.op("Relu", 14, {net.conv2d(w, 40, 40, 1, 1)}, 4))}, 4));
   const std::vector<image::Attr> apart = {Net::ints("kernel_shape", {3, 3}), Net::ints("dilations", {2, 3}), Net::ints("pads", {2, 4, 3, 3})};
   net.output(net.op("Conv", 11, {x, net.weights({20, 36, 3, 3}, -0.1f, 0.1f)}, 4, apart));
   net.output(net.op("ConvTranspose", 11, {x, net.weights({36, 20, 3, 3}, -0.1f, 0.1f), net.weights({20})}, 4, {Net::ints("kernel_shape", {3, 3}), Net::ints("strides", {2, 1})}));

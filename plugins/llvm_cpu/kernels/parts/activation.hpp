@@ -23,11 +23,12 @@ INL vec activate(vec v, const Activation& a) {
   return v;
 }
 
-/// bias was added before; res is read only when asked for.
-INL vec finish(vec v, const Tail& tail, const float* res) {
+/// bias, which was added before, is that of v's channels; it and res are read only when asked for.
+INL vec finish(vec v, const Tail& tail, const float* bias, const float* res) {
   if (tail.bits & kResidual) v += ld(res);
   v = activate(v, tail.act);
   if (tail.bits & kScaled) v = v * (float)tail.scale + (float)tail.shift;
+  if (tail.bits & kNormalised) v = v * ld(bias + tail.apart) + ld(bias + 2 * tail.apart);
   if (tail.bits & kResidualAfter) v += ld(res);
   return v;
 }

@@ -76,7 +76,7 @@ INL const char* tile(TileShape t, idx L, idx R, idx ic, idx kd0, idx kd1, idx kh
   UNROLL for (idx o = 0; o < t.OCB; o++) UNROLL for (idx p = 0; p < t.WT; p++) {
     const idx at = o * t.sOB + p * t.sOPix;
     vec v = acc[o * t.WT + p];
-    if (last) v = finish(v, t.tail, res + at);
+    if (last) v = finish(v, t.tail, bias + o * VL, res + at);
     st(out + at, v);
   }
   return pf;

@@ -27,13 +27,15 @@ struct Activation {
 };
 
 /// Bits of Tail::bits.
-constexpr int64_t kBias = 1, kResidual = 2, kResidualAfter = 4, kScaled = 8;
+constexpr int64_t kBias = 1, kResidual = 2, kResidualAfter = 4, kScaled = 8, kNormalised = 16;
 
-/// result = act(sum + bias + residual) or act(sum + bias), with kScaled times scale plus shift; then + residual where it comes after.
+/// result = act(sum + bias + residual) or act(sum + bias), with kScaled times scale plus shift, with kNormalised times a number plus another one of its
+/// channel, which lie `apart` floats and twice as many behind its bias; then + residual where it comes after.
 struct Tail {
   int64_t bits;
   Activation act;
   double scale = 1, shift = 0;
+  int64_t apart = 0;
 };
 
 }  // namespace k

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "optima/plugin/error.hpp"
-#include "plugins/llvm_cpu/compiler/tail.hpp"
+#include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
 
@@ -26,6 +26,10 @@ namespace {
 /// v * scale + shift, per channel.
 struct Factors {
   std::vector<double> scale, shift;
+
+  void then(const Factors& f) {
+    for (size_t i = 0; i < scale.size(); ++i) scale[i] *= f.scale[i], shift[i] = shift[i] * f.scale[i] + f.shift[i];
+  }
 };
 
 Factors factors_of(const NodeView& n, size_t channels) {
@@ -45,25 +49,35 @@ Factors factors_of(const NodeView& n, size_t channels) {
   return out;
 }
 
+Factors factors_of(const std::vector<NodeView>& nodes, std::vector<double> shift) {
+  Factors out{std::vector<double>(shift.size(), 1), std::move(shift)};
+  for (const NodeView& n : nodes) out.then(factors_of(n, out.scale.size()));
+  return out;
+}
+
 }  // namespace
 
-Folded fold(const NodeView& conv, const std::vector<NodeView>& normalisations, int64_t out_channels) {
-  Folded out;
+Folded fold(const NodeView& conv, const FusedTail& tail, int64_t out_channels) {
   const size_t n = static_cast<size_t>(out_channels);
-  std::vector<double> scale(n, 1), bias(n, 0);
+  std::vector<double> bias(n, 0);
   if (conv.has_input(2)) {
     const auto b = conv.graph.floats(conv.input(2));
     for (size_t i = 0; i < n; ++i) bias[i] = static_cast<double>((*b)[i]);
   }
-  for (const NodeView& node : normalisations) {
-    const Factors f = factors_of(node, n);
-    for (size_t i = 0; i < n; ++i) {
-      scale[i] *= f.scale[i];
-      bias[i] = bias[i] * f.scale[i] + f.shift[i];
-    }
-  }
-  if (!normalisations.empty()) out.scale.assign(scale.begin(), scale.end());
-  if (conv.has_input(2) || !normalisations.empty()) out.bias.assign(bias.begin(), bias.end());
+  const Factors before = factors_of(tail.normalisations, std::move(bias));
+  Folded out;
+  if (!tail.normalisations.empty()) out.scale.assign(before.scale.begin(), before.scale.end());
+  if (conv.has_input(2) || !tail.normalisations.empty() || !tail.after.empty()) out.bias.assign(before.shift.begin(), before.shift.end());
+  if (tail.after.empty()) return out;
+  const Factors after = factors_of(tail.after, std::vector<double>(n, 0));
+  for (const auto* array : {&after.scale, &after.shift}) out.bias.insert(out.bias.end(), array->begin(), array->end());
+  out.arrays = 3;
+  return out;
+}
+
+k::Tail literals(const FusedTail& tail, const Folded& folded, const Groups& g, int64_t vector_width) {
+  k::Tail out = tail.literals(!folded.bias.empty());
+  if (folded.arrays > 1) out.apart = g.count * divide_up(g.oc, vector_width) * vector_width;
   return out;
 }
 
@@ -71,9 +85,9 @@ std::string to_bytes(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-Pack bias_pack(const Groups& g, int64_t vector_width) {
+Pack bias_pack(const Groups& g, int64_t vector_width, int64_t arrays) {
   Pack p;
-  p.kind = Pack::Channels, p.vector_width = vector_width, p.groups = g.count, p.oc = g.oc;
+  p.kind = Pack::Channels, p.vector_width = vector_width, p.groups = g.count * arrays, p.oc = g.oc;
   p.group_stride = g.oc, p.oc_stride = 1;
   return p;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plugins/llvm_cpu/compiler/lowering.hpp"
+#include "plugins/llvm_cpu/compiler/tail.hpp"
 #include "plugins/llvm_cpu/lower/parts/window.hpp"
 
 namespace optima::llvm_cpu {
@@ -21,12 +22,14 @@ Groups merge_groups(int64_t groups, int64_t channels, int64_t out_channels, int6
 /// Constants per output channel with BatchNormalization folded in; empty = not needed.
 struct Folded {
   std::vector<float> scale, bias;
+  int64_t arrays = 1;  ///< 3: behind bias lie factors and summands of what is normalised after the activation
 };
-Folded fold(const NodeView& conv, const std::vector<NodeView>& normalisations, int64_t out_channels);
+Folded fold(const NodeView& conv, const FusedTail& tail, int64_t out_channels);
+k::Tail literals(const FusedTail& tail, const Folded& folded, const Groups& groups, int64_t vector_width);
 
 std::string to_bytes(const std::vector<float>& values);
-/// A bias of `count` * oc values, padded to vectors per group.
-Pack bias_pack(const Groups& groups, int64_t vector_width);
+/// A bias of `count` * oc values, padded to vectors per group; `arrays` of them.
+Pack bias_pack(const Groups& groups, int64_t vector_width, int64_t arrays = 1);
 /// Weights [oc][ic / group][kd][kh][kw] for the dense kernels.
 Pack dense_pack(const Window& w, const Groups& groups, int64_t vector_width, int64_t oc_blocks, int64_t in_block);
 
