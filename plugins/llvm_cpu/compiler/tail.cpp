@@ -184,7 +184,7 @@ std::optional<Affine> affine_of(const NodeView& n, uint32_t current) {
 
 /// Batch normalisation: before the activation and after it.
 bool FusedTail::take_normalisation(const NodeView& n, uint32_t current) {
-  if (columns || n.input(0) != current || !normalises_by_constants(n)) return false;
+  if (columns || !folds || n.input(0) != current || !normalises_by_constants(n)) return false;
   if (act.kind == k::Act::None && residual == OPTIMA_NONE && !scaled && after.empty()) normalisations.push_back(n);
   else if (residual_after || n.graph.stored_dtype(current) != OPTIMA_F32) return false;
   else after.push_back(n);
@@ -196,13 +196,13 @@ bool FusedTail::take_constant(const NodeView& n, uint32_t current) {
   const auto a = columns || n.graph.stored_dtype(current) != OPTIMA_F32 ? std::nullopt : affine_of(n, current);
   if (!a) return false;
   if (act.kind == k::Act::None && residual == OPTIMA_NONE && !scaled && after.empty()) {
-    normalisations.push_back(n);
-    return true;
+    if (folds) normalisations.push_back(n);
+    return folds;
   }
   if (residual_after) return false;
   if (a->numbers.size() != 1 || !after.empty()) {
-    after.push_back(n);
-    return true;
+    if (folds) after.push_back(n);
+    return folds;
   }
   const double number = static_cast<double>(a->numbers[0]);
   scaled = true;
@@ -264,6 +264,7 @@ k::Tail FusedTail::literals(bool biased) const {
 FusedTail empty_tail(const NodeView& n) {
   FusedTail tail;
   tail.columns = find_lowering(n)->tail == Tails::Columns;
+  tail.folds = find_lowering(n)->const_inputs != 0;
   tail.multiplies = tail.columns && n.op() == "MatMul";
   return tail;
 }

@@ -22,6 +22,7 @@ struct FusedTail {
   double scale = 1, shift = 0;
   std::vector<NodeView> after;      ///< the same as normalisations, behind activation and `scale`
   bool columns = false;             ///< Tails::Columns
+  bool folds = true;                ///< weights and bias are known: constants can go into them
   bool multiplies = false;          ///< of a product and nothing else, which a number may scale before all that follows
   double factor = 1;                ///< that number
   uint32_t bias = OPTIMA_NONE;      ///< value of one element per column, added first

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kOpen[] = {"k_elementwise", "k_to_blocked", "k_from_blocked", "k_to_last", "k_from_last", "k_copy_bytes",
                                       "k_join_channels", "k_move", "k_widen", "k_narrow", "k_fill", "k_trilu", "k_range", "k_one_hot", "k_gather",
                                       "k_gather_elements", "k_gather_nd", "k_scatter_elements", "k_scatter_nd", "k_arg", "k_cumsum", "k_grid_sample",
-                                      "k_col2im", "k_deform_columns", "k_max_roi_pool", "k_max_unpool", "k_roi_align", "k_table",
+                                      "k_col2im", "k_deform_columns", "k_max_roi_pool", "k_max_unpool", "k_roi_align", "k_table", "k_weights",
                                       "k_pick_pixels", "k_quantize_to_last", "k_dequantize_from_last", "k_quantize_blocked",
                                       "k_dequantize_to_blocked", "k_codes_conv", "k_codes_amx", "k_codes_depthwise", "k_codes_matmul",
                                       "k_codes_matmul_amx", "k_codes_pad", "k_codes_rows", "k_codes_sums", "k_pool_codes"};

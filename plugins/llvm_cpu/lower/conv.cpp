@@ -27,6 +27,7 @@ struct Layer {
   uint32_t in, weights, out;
   int64_t vl;
   LowerContext& ctx;
+  GraphView graph;
 
   int64_t work() const { return w.batch * w.out_channels * w.out_pixels() * g.ic / g.diagonal * w.taps(); }
   /// Floats of one image, blocked; 0 for a single image, so that equal layers of other nets share kernels.
@@ -38,16 +39,14 @@ struct Layer {
 /// args in, weights, bias, out, residual.
 void emit(Layer& l, KernelSpec kernel, const Operand& in, const Operand& w, const Folded& folded, Op op) {
   op.kernel = std::move(kernel);
-  const Operand bias = folded.bias.empty() ? LowerContext::null() : l.ctx.bytes(to_bytes(folded.bias), bias_pack(l.g, l.vl, folded.arrays));
+  const Operand bias = bias_of(folded, l.g, l.ctx);
   const Operand residual = l.tail.residual == OPTIMA_NONE ? LowerContext::null() : l.ctx.read(l.tail.residual, Layout::Blocked);
   op.args = {in, w, bias, l.ctx.write(l.out, Layout::Blocked), residual};
   op.work = l.work();
   l.ctx.emit(std::move(op));
 }
 void emit(Layer& l, KernelSpec kernel, const Operand& in, const Pack& weights, const Folded& folded, Op op) {
-  if (folded.scale.empty()) return emit(l, std::move(kernel), in, l.ctx.packed(l.weights, weights), folded, std::move(op));
-  const Operand scale = l.ctx.bytes(to_bytes(folded.scale));
-  emit(l, std::move(kernel), in, l.ctx.packed(l.weights, weights, &scale), folded, std::move(op));
+  emit(l, std::move(kernel), in, weights_of(l.weights, weights, folded, l.graph, l.ctx), folded, std::move(op));
 }
 
 bool is_pointwise(const Layer& l) {
@@ -286,9 +285,7 @@ void lower_pairs(Layer& l, const Folded& folded) {
                        .out_image = divide_up(w.out_channels, l.vl) * l.vl * pixels, .out_line = w.out[2] * l.vl, .out_row = l.vl, .out_block = pixels * l.vl,
                        .bias = 0, .before = 0, .after = 0, .act = l.tail.act};
   const Pack pack = pairs_pack(w.out_channels, w.channels, w.channels * w.taps(), w.taps(), w.kernel[1], w.kernel[2]);
-  const Operand scale = folded.scale.empty() ? Operand() : l.ctx.bytes(to_bytes(folded.scale));
-  const Operand in = bordered(l, height, width), weights = l.ctx.packed(l.weights, pack, folded.scale.empty() ? nullptr : &scale);
-  const Operand bias = folded.bias.empty() ? Operand() : l.ctx.bytes(to_bytes(folded.bias), bias_pack(l.g, l.vl));
+  const Operand in = bordered(l, height, width), weights = weights_of(l.weights, pack, folded, l.graph, l.ctx), bias = bias_of(folded, l.g, l.ctx);
   const Operand residual = l.tail.residual == OPTIMA_NONE ? Operand() : l.ctx.read(l.tail.residual, Layout::Blocked);
   const bool after = l.tail.residual_after;
   Op op = pairs_op(shape, {in, weights, bias, after ? Operand() : residual, after ? residual : Operand(), l.ctx.write(l.out, Layout::Blocked)}, l.ctx.target());
@@ -300,14 +297,15 @@ void lower_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Dims weights = n.in_dims(1);
   Layer l{Window::of(n, Dims(weights.begin() + 2, weights.end())).with_long_rows(), {}, tail_of(nodes), n.input(0), n.input(1),
-          nodes.back().output(0), ctx.target().vector_width, ctx};
+          nodes.back().output(0), ctx.target().vector_width, ctx, n.graph};
   l.g = merge_groups(n.integer("group", 1), l.w.channels, l.w.out_channels, l.vl);
   const Folded folded = fold(n, l.tail, l.w.out_channels);
   if (convolves_pairs(n, ctx.target())) return lower_pairs(l, folded);
   if (is_depthwise(l, n)) return lower_depthwise(l, folded);
-  if (const int64_t groups = n.integer("group", 1); is_narrow(l, groups)) return lower_grouped(l, n, groups, folded);
+  const bool is_known = n.graph.is_known(l.weights);
+  if (const int64_t groups = n.integer("group", 1); is_known && is_narrow(l, groups)) return lower_grouped(l, n, groups, folded);
   if (is_pointwise(l)) return lower_pointwise(l, folded);
-  if (const int64_t m = winograd_size(l)) return lower_winograd(l, folded, m);
+  if (const int64_t m = is_known ? winograd_size(l) : 0) return lower_winograd(l, folded, m);
   lower_direct(l, folded);
 }
 
@@ -323,6 +321,7 @@ Refusal check_conv(const NodeView& n) {
 constexpr Lowering kConvFamily[] = {
     {"Conv", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_conv, lower_conv, false, Tails::Channels, "",
      takes_codes_conv, lower_codes_conv, nullptr, convolves_pairs},
+    {"Conv", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {2, 3, kInputs | out_bit(0)}, check_conv, lower_conv, false, Tails::Channels},  // weights or bias are computed
 };
 
 }  // namespace

@@ -107,9 +107,7 @@ void lower_phase(const Transposed& t, const std::array<Phase, 3>& p, const Three
   Op op;
   op.kernel = spec(tile);
   const Pack pack = pack_phase(t, p, tile.oc_blocks, empty);
-  const Operand scale = t.folded.scale.empty() ? LowerContext::null() : t.ctx.bytes(to_bytes(t.folded.scale));
-  const Operand weights = t.ctx.packed(t.n.input(1), pack, t.folded.scale.empty() ? nullptr : &scale);
-  const Operand bias = t.folded.bias.empty() ? LowerContext::null() : t.ctx.bytes(to_bytes(t.folded.bias), bias_pack(t.g, t.vl, t.folded.arrays));
+  const Operand weights = weights_of(t.n.input(1), pack, t.folded, t.n.graph, t.ctx), bias = bias_of(t.folded, t.g, t.ctx);
   op.args = {in, weights, bias, out, residual};
   op.units = cut(tile).by_rows ? cut(tile).units : t.g.count * divide_up(nb, tile.oc_blocks);
   op.work = w.batch * w.out_channels * rows * p[2].outputs * std::max<int64_t>(1, ic / t.g.diagonal * kd * kh * kw);
@@ -164,6 +162,7 @@ Refusal check_transposed(const NodeView& n) {
 
 constexpr Lowering kConvTransposeFamily[] = {
     {"ConvTranspose", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_transposed, lower_transposed, false, Tails::Channels},
+    {"ConvTranspose", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {2, 3, kInputs | out_bit(0)}, check_transposed, lower_transposed, false, Tails::Channels},  // weights or bias are computed
 };
 
 }  // namespace

@@ -309,6 +309,33 @@ TEST_CASE("constants that do not follow the channels, or stand between a result 
   matches_reference(bench, net, 3e-5);
 }
 
+TEST_CASE("convolutions whose weights or biases are computed have kernels and match the reference, whatever groups, taps and tails") {
+  Bench bench;
+  Random pick;
+  for (int i = 0; i < rounds(16); ++i) {
+    CAPTURE(i);
+    Net net(static_cast<uint32_t>(i + 1));
+    const int64_t group = i % 4 == 1 ? pick(2, 5) : 1, ic = group * pick(1, 40), oc = i % 4 == 2 ? ic : group * pick(1, 40), k = pick(1, 4), size = pick(4, 20), stride = pick(1, 2);
+    const bool depthwise = i % 4 == 2, transposed = i % 4 == 3;
+    const int64_t groups = depthwise ? ic : group, out = transposed ? (size - 1) * stride + k : (size - k) / stride + 1;
+    const uint32_t x = net.input({pick(1, 2), ic, size, size});
+    const Dims weights = transposed ? Dims{ic, oc, k, k} : Dims{oc, ic / groups, k, k};
+    std::vector<uint32_t> operands{x, i % 5 == 4 ? net.weights(weights) : net.input(weights)};
+    if (i % 5 != 0) operands.push_back(i % 2 ? net.weights({oc}) : net.input({oc}));
+    uint32_t v = net.node(transposed ? "ConvTranspose" : "Conv", 11, operands, {net.dims(x)[0], oc, out, out}, {Net::ints("strides", {stride, stride}), Net::integer("group", groups)});
+    if (i % 3 == 0) v = net.batch_norm(v);
+    v = net.same("Relu", 14, v);
+    if (i % 3 == 1) v = net.batch_norm(v);
+    net.output(i % 2 ? net.add(v, net.input(net.dims(v))) : v);
+    const auto c = compile(bench, net);
+    REQUIRE(c->code == OPTIMA_OK);
+    size_t packs = 0;
+    for (const auto& f : c->sink.files) packs += f.first.rfind("weights_", 0) == 0;
+    CHECK((packs > 0) != (i % 5 == 4 && i % 2));
+    matches_reference(bench, net, 3e-5);
+  }
+}
+
 TEST_CASE("weights below the smallest normal float count as zeros, and the caller's arithmetic keeps such numbers") {
   Bench bench;
   Net net;

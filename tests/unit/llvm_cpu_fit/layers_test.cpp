@@ -57,6 +57,20 @@ TEST_CASE("convolutions of images that are smaller than tiles, of any batch") {
   right_at(bench, net, sizes, {1e-4});
 }
 
+TEST_CASE("convolutions by weights that are computed") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, 36, -1, -1}), by = net.input({36, 1, 1, 1});
+  const auto scaled = [&](const Dims& dims) { return net.op("Mul", 14, {net.weights(dims, -0.2f, 0.2f), by}, 4); };
+  const uint32_t a = net.op("Relu", 14, {net.op("Conv", 11, {x, scaled({36, 36, 3, 3}), net.op("Reshape", 21, {by, net.integers({36})}, 1)}, 4, {Net::ints("pads", {1, 1, 1, 1})})}, 4);
+  net.output(net.op("Add", 14, {net.op("Conv", 11, {a, scaled({36, 1, 3, 3})}, 4, {Net::ints("pads", {1, 1, 1, 1}), Net::integer("group", 36)}), a}, 4));
+  net.output(net.op("Conv", 11, {a, scaled({36, 9, 1, 1})}, 4, {Net::integer("group", 4)}));
+  net.output(net.op("ConvTranspose", 11, {a, scaled({36, 20, 3, 3})}, 4, {Net::ints("strides", {2, 2})}));
+  std::vector<Shapes> sizes;
+  for (const Dims& d : std::vector<Dims>{{1, 1, 1}, {7, 2, 2}, {2, 7, 7}, {1, 13, 26}, {4, 5, 27}, {2, 30, 3}}) sizes.push_back({{d[0], 36, d[1], d[2]}, {36, 1, 1, 1}});
+  right_at(bench, net, sizes, {1e-4});
+}
+
 TEST_CASE("convolutions of volumes that are smaller than tiles") {
   Bench bench;
   OpenNet net;

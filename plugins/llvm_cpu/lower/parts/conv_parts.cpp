@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "optima/plugin/error.hpp"
+#include "plugins/llvm_cpu/lower/parts/computed.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
 namespace optima::llvm_cpu {
@@ -60,12 +61,16 @@ Factors factors_of(const std::vector<NodeView>& nodes, std::vector<double> shift
 Folded fold(const NodeView& conv, const FusedTail& tail, int64_t out_channels) {
   const size_t n = static_cast<size_t>(out_channels);
   std::vector<double> bias(n, 0);
+  Folded out;
+  if (conv.has_input(2) && !conv.graph.is_known(conv.input(2))) {
+    out.computed_bias = conv.input(2);
+    return out;
+  }
   if (conv.has_input(2)) {
     const auto b = conv.graph.floats(conv.input(2));
     for (size_t i = 0; i < n; ++i) bias[i] = static_cast<double>((*b)[i]);
   }
   const Factors before = factors_of(tail.normalisations, std::move(bias));
-  Folded out;
   if (!tail.normalisations.empty()) out.scale.assign(before.scale.begin(), before.scale.end());
   if (conv.has_input(2) || !tail.normalisations.empty() || !tail.after.empty()) out.bias.assign(before.shift.begin(), before.shift.end());
   if (tail.after.empty()) return out;
@@ -76,9 +81,22 @@ Folded fold(const NodeView& conv, const FusedTail& tail, int64_t out_channels) {
 }
 
 k::Tail literals(const FusedTail& tail, const Folded& folded, const Groups& g, int64_t vector_width) {
-  k::Tail out = tail.literals(!folded.bias.empty());
+  k::Tail out = tail.literals(!folded.bias.empty() || folded.computed_bias != OPTIMA_NONE);
   if (folded.arrays > 1) out.apart = g.count * divide_up(g.oc, vector_width) * vector_width;
   return out;
+}
+
+Operand bias_of(const Folded& folded, const Groups& g, LowerContext& ctx) {
+  const Pack pack = bias_pack(g, ctx.target().vector_width, folded.arrays);
+  if (folded.computed_bias != OPTIMA_NONE) return packed_in_run(ctx, folded.computed_bias, pack);
+  return folded.bias.empty() ? LowerContext::null() : ctx.bytes(to_bytes(folded.bias), pack);
+}
+
+Operand weights_of(uint32_t value, const Pack& pack, const Folded& folded, const GraphView& graph, LowerContext& ctx) {
+  if (!graph.is_known(value)) return packed_in_run(ctx, value, pack);
+  if (folded.scale.empty()) return ctx.packed(value, pack);
+  const Operand scale = ctx.bytes(to_bytes(folded.scale));
+  return ctx.packed(value, pack, &scale);
 }
 
 std::string to_bytes(const std::vector<float>& values) {

@@ -22,10 +22,14 @@ Groups merge_groups(int64_t groups, int64_t channels, int64_t out_channels, int6
 /// Constants per output channel with BatchNormalization folded in; empty = not needed.
 struct Folded {
   std::vector<float> scale, bias;
-  int64_t arrays = 1;  ///< 3: behind bias lie factors and summands of what is normalised after the activation
+  int64_t arrays = 1;                   ///< 3: behind bias lie factors and summands of what is normalised after the activation
+  uint32_t computed_bias = OPTIMA_NONE;  ///< its value, in place of `bias`
 };
 Folded fold(const NodeView& conv, const FusedTail& tail, int64_t out_channels);
 k::Tail literals(const FusedTail& tail, const Folded& folded, const Groups& groups, int64_t vector_width);
+Operand bias_of(const Folded& folded, const Groups& groups, LowerContext& ctx);
+/// Weights, a constant or computed, with the factors folded in.
+Operand weights_of(uint32_t value, const Pack& pack, const Folded& folded, const GraphView& graph, LowerContext& ctx);
 
 std::string to_bytes(const std::vector<float>& values);
 /// A bias of `count` * oc values, padded to vectors per group; `arrays` of them.
