@@ -43,7 +43,7 @@ std::span<const Lowering> all_lowerings() {
   static const std::vector<Lowering> all = [] {
     std::vector<Lowering> rows;
     for (const Family family : families()) rows.insert(rows.end(), family.begin(), family.end());
-    std::sort(rows.begin(), rows.end(), [](const Lowering& a, const Lowering& b) {
+    std::stable_sort(rows.begin(), rows.end(), [](const Lowering& a, const Lowering& b) {
       return std::tie(a.domain, a.op, a.since_min) < std::tie(b.domain, b.op, b.since_min);
     });
     return rows;

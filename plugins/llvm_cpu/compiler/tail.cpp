@@ -264,7 +264,7 @@ k::Tail FusedTail::literals(bool biased) const {
 FusedTail empty_tail(const NodeView& n) {
   FusedTail tail;
   tail.columns = find_lowering(n)->tail == Tails::Columns;
-  tail.folds = find_lowering(n)->const_inputs != 0;
+  tail.folds = !tail.columns && n.graph.is_known(n.input(1)) && (!n.has_input(2) || n.graph.is_known(n.input(2)));
   tail.multiplies = tail.columns && n.op() == "MatMul";
   return tail;
 }

@@ -319,9 +319,8 @@ Refusal check_conv(const NodeView& n) {
 }
 
 constexpr Lowering kConvFamily[] = {
-    {"Conv", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_conv, lower_conv, false, Tails::Channels, "",
+    {"Conv", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {2, 3, kInputs | out_bit(0)}, check_conv, lower_conv, false, Tails::Channels, "",
      takes_codes_conv, lower_codes_conv, nullptr, convolves_pairs},
-    {"Conv", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {2, 3, kInputs | out_bit(0)}, check_conv, lower_conv, false, Tails::Channels},  // weights or bias are computed
 };
 
 }  // namespace

@@ -161,8 +161,7 @@ Refusal check_transposed(const NodeView& n) {
 }
 
 constexpr Lowering kConvTransposeFamily[] = {
-    {"ConvTranspose", 1, 22, {kFloat}, {kFloat}, 3, 5, 0b110, {2, 3, kInputs | out_bit(0)}, check_transposed, lower_transposed, false, Tails::Channels},
-    {"ConvTranspose", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {2, 3, kInputs | out_bit(0)}, check_transposed, lower_transposed, false, Tails::Channels},  // weights or bias are computed
+    {"ConvTranspose", 1, 22, {kFloat}, {kFloat}, 3, 5, 0, {2, 3, kInputs | out_bit(0)}, check_transposed, lower_transposed, false, Tails::Channels},
 };
 
 }  // namespace
