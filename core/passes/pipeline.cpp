@@ -10,6 +10,7 @@
 #include "core/passes/drop_dead_nodes.hpp"
 #include "core/passes/drop_identities.hpp"
 #include "core/passes/fold_constants.hpp"
+#include "core/passes/fold_pads.hpp"
 #include "core/passes/fold_shapes.hpp"
 #include "core/passes/free_unchanged.hpp"
 #include "core/passes/resolve_sequences.hpp"
@@ -24,6 +25,7 @@ constexpr std::array kPasses = {
     Pass{"fold_shapes", fold_shapes},
     Pass{"resolve_sequences", resolve_sequences},
     Pass{"code_texts", code_texts},
+    Pass{"fold_pads", fold_pads},
     Pass{"drop_identities", drop_identities},
     Pass{"drop_dead_nodes", drop_dead_nodes},
 };
