@@ -163,7 +163,7 @@ void Fitter::find_same(Leg& leg) const {
   }
 }
 
-/// What comes out of the leg's stretch: outputs of the graph, what nodes that are not done read, and what is asked for.
+/// What comes out of the leg's stretch: outputs of the graph, what nodes that are not done read, those of branches that are taken, too, and what is asked for.
 std::vector<uint32_t> Fitter::gives(const Leg& leg) const {
   std::set<uint32_t> out;
   const auto want = [&](uint32_t v) {
@@ -172,13 +172,17 @@ std::vector<uint32_t> Fitter::gives(const Leg& leg) const {
   for (const uint32_t v : outputs_) want(v);
   for (const uint32_t v : leg.asks) want(v);
   if (leg.is_last) return {out.begin(), out.end()};
-  const optima_slice& all = optima_get_graph(graph_.image, 0)->nodes;
-  for (uint32_t n = all.first; n < all.first + all.count; ++n) {
-    const optima_node& node = *optima_get_node(graph_.image, n);
-    bool is_done = true;
-    sdk::each_output(graph_, node, [&](uint32_t, uint32_t v) { is_done = is_done && leg.walk.has_shape(v); });
-    if (!is_done) sdk::each_read(graph_, node, want);
-  }
+  const auto want_reads = [&](uint32_t graph) {
+    const optima_slice& all = optima_get_graph(graph_.image, graph)->nodes;
+    for (uint32_t n = all.first; n < all.first + all.count; ++n) {
+      const optima_node& node = *optima_get_node(graph_.image, n);
+      bool is_done = true;
+      sdk::each_output(graph_, node, [&](uint32_t, uint32_t v) { is_done = is_done && leg.walk.has_shape(v); });
+      if (!is_done) sdk::each_read(graph_, node, want);
+    }
+  };
+  want_reads(0);
+  for (const reference::ShapeWalk::Branch& branch : leg.walk.branches()) want_reads(branch.graph);
   return {out.begin(), out.end()};
 }
 

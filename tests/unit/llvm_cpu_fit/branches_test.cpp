@@ -106,6 +106,29 @@ TEST_CASE("an If on sizes, and one inside another whose branch hands a captured 
   right_with(net, inputs);
 }
 
+TEST_CASE("a branch, and one inside it, where only a run tells how many there are of what the branch itself makes, as detectors choose boxes") {
+  OpenNet net;
+  const uint32_t x = net.input({-1, 4}), flag = net.input({}, OPTIMA_BOOL);
+  const uint32_t yes = net.body(), no = net.body(), deep_yes = net.body(), deep_no = net.body();
+  const auto positive = [&](uint32_t body, uint32_t v) {
+    const uint32_t made = net.body_op(body, "Tanh", 13, {v}, 2);
+    const uint32_t where = net.body_op(body, "NonZero", 13, {net.body_op(body, "Relu", 14, {made}, 2)}, 2, {}, OPTIMA_I64);
+    return net.body_op(body, "GatherND", 13, {made, net.body_op(body, "Transpose", 21, {where}, 2, {Net::ints("perm", {1, 0})}, OPTIMA_I64)}, 1);
+  };
+  net.body_output(yes, positive(yes, net.body_op(yes, "Neg", 13, {net.capture(yes, x, 2)}, 2)));
+  const uint32_t whole = net.capture(no, x, 2), twice = net.body_op(no, "Add", 14, {whole, whole}, 2), asked = net.capture(no, flag, 0, OPTIMA_BOOL);
+  net.body_output(deep_yes, positive(deep_yes, net.capture(deep_yes, twice, 2)));
+  net.body_output(deep_no, positive(deep_no, net.body_op(deep_no, "Abs", 13, {net.capture(deep_no, twice, 2)}, 2)));
+  net.body_output(no, net.body_op(no, "If", 21, {asked}, 1, {OpenNet::graph_attr("then_branch", deep_yes), OpenNet::graph_attr("else_branch", deep_no)}));
+  const uint32_t many = net.op("Greater", 13, {net.op("Squeeze", 21, {net.size(x, 0)}, 0, {}, OPTIMA_I64), net.constant<int64_t>({}, {4}, OPTIMA_I64)}, 0, {}, OPTIMA_BOOL);
+  const uint32_t found = net.branch(many, yes, no, 1);
+  net.output(net.op("Mul", 14, {found, found}, 1));
+  std::vector<Tensors> inputs;
+  for (const int64_t n : {3, 5, 17, 1})
+    for (const bool truth : {true, false}) inputs.push_back({counting({n, 4}, -2), optima::reference::scalar_bool(truth)});
+  right_with(net, inputs);
+}
+
 TEST_CASE("branches of different rank") {
   OpenNet net;
   const uint32_t x = net.input({-1, 4}), flag = net.input({}, OPTIMA_BOOL);
