@@ -9,6 +9,7 @@
 #include "core/flow/node.hpp"
 #include "core/passes/drop_dead_nodes.hpp"
 #include "core/passes/fold_shapes.hpp"
+#include "core/passes/repeats.hpp"
 #include "core/passes/sequence_resolver.hpp"
 #include "core/support/log.hpp"
 #include "core/support/text.hpp"
@@ -51,6 +52,10 @@ Result<bool> step(Graph& graph, const OwnOperators& own, Reasons& reasons, std::
 
 Status resolve_sequences(Graph& graph, const OwnOperators& own) {
   if (!has_sequences(graph)) return {};
+  if (restate_repeats(graph)) {
+    OPTIMA_RETURN_IF_ERROR(drop_dead_nodes(graph, own));
+    OPTIMA_RETURN_IF_ERROR(fold_shapes(graph, own));
+  }
   Reasons reasons;
   for (bool changed = true; changed;) {
     OPTIMA_ASSIGN(changed, step(graph, own, reasons, nullptr));
