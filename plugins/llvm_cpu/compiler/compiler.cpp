@@ -10,6 +10,7 @@
 #include "plugins/llvm_cpu/codegen/specialise.hpp"
 #include "plugins/llvm_cpu/codegen/targets.hpp"
 #include "plugins/llvm_cpu/compiler/doors.hpp"
+#include "plugins/llvm_cpu/compiler/expanded.hpp"
 #include "plugins/llvm_cpu/compiler/tiles.hpp"
 #include "plugins/llvm_cpu/fit/kernel_table.hpp"
 #include "plugins/llvm_cpu/fit/sampler.hpp"
@@ -89,8 +90,7 @@ void write_artifact(const Draft& draft, const KernelBuilder& builder, const sdk:
 }
 
 /// An artifact that is planned where it runs: the graph and the kernels that sample sizes want.
-void write_fitted(const sdk::CompileRequest& request, const Target& target, bool winograd, KernelBuilder& builder, const sdk::Host& host, const sdk::Sink& sink) {
-  const sdk::Graph graph = request.graph();
+void write_fitted(const sdk::Graph& graph, const sdk::CompileRequest& request, const Target& target, bool winograd, KernelBuilder& builder, const sdk::Host& host, const sdk::Sink& sink) {
   for (uint32_t k = 0; k < graph.size(); ++k)
     if (const sdk::Verdict v = verdict_of(graph[k]); !v.yes()) throw sdk::Error(OPTIMA_UNSUPPORTED, v.text, graph[k].id());
   const Sampled sampled = sample(*graph.raw(), target, winograd, request.sizes());
@@ -165,7 +165,9 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Do
                           [&](double fraction) { progress(0.05 + 0.85 * fraction, "kernels"); });
     PlannerOptions wanted = planner_options(options);
     wanted.blocked_outside = blocked_values(request, target);
-    if (wanted.blocked_outside.empty() && needs_fitting(*request.graph().raw())) return write_fitted(request, target, wanted.winograd, builder, host_, sink);
+    const std::optional<Expanded> expanded = has_expanded(*request.graph().raw()) ? std::optional<Expanded>(std::in_place, *request.graph().raw()) : std::nullopt;
+    if (expanded) return write_fitted(sdk::Graph(&expanded->graph()), request, target, wanted.winograd, builder, host_, sink);
+    if (wanted.blocked_outside.empty() && needs_fitting(*request.graph().raw())) return write_fitted(request.graph(), request, target, wanted.winograd, builder, host_, sink);
     Draft draft = plan_and_build({request.graph().raw()}, target, std::move(wanted), builder);
     draft.plan.triple = target.triple, draft.plan.cpu = target.cpu, draft.plan.features = required_features(target);
     for (const std::string& feature : matrix_features(draft.specs)) draft.plan.features.push_back(feature);
@@ -181,7 +183,7 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Do
     if (!options.boolean("llvm_cpu.doors", true)) return std::nullopt;
     const Target target = target_of(request.device(), options);
     const GraphView graph{request.graph().raw()};
-    if (needs_fitting(*graph.raw)) return std::nullopt;
+    if (needs_fitting(*graph.raw) || has_expanded(*graph.raw)) return std::nullopt;
     std::optional<sdk::Door> door = blocked_door(graph, request.value().index(), target);
     if (door && !saves_moves(graph, request.value().index(), target, planner_options(options))) door.reset();
     return door;

@@ -31,6 +31,16 @@ bool is_of_codes(const GraphView& graph, uint32_t value) {
   return maker && is_dequantize(*maker) && graph.is_constant(maker->input(0));
 }
 
+/// Convolutions, in bodies too, whose weights are computed and have an open dim.
+std::set<uint32_t> of_any_window(const optima_graph& graph) {
+  std::set<uint32_t> out;
+  for (uint32_t n = 0; n < graph.image->nodes.count; ++n) {
+    const sdk::Node node(&graph, optima_get_node(graph.image, n));
+    if (node.domain().empty() && (node.op() == "Conv" || node.op() == "ConvTranspose") && node.input_count() > 1 && node.input(1) && !node.input(1).is_static()) out.insert(node.id());
+  }
+  return out;
+}
+
 /// Specs of a draft that no kernel computes, by number.
 std::set<uint32_t> missing(const Draft& draft, const Fitter::HasKernel& has_kernel) {
   std::set<uint32_t> out;
@@ -66,7 +76,7 @@ std::string names_of(const optima_graph& graph, const std::set<uint32_t>& ids) {
 }
 
 Fitter::Fitter(const optima_graph& graph, const Target& target, bool winograd, HasKernel has_kernel)
-    : graph_(graph), target_(target), winograd_(winograd), has_kernel_(std::move(has_kernel)), start_(graph) {
+    : graph_(graph), target_(target), winograd_(winograd), has_kernel_(std::move(has_kernel)), start_(graph), of_any_window_(of_any_window(graph)) {
   target_.many_sizes = true;
   const optima_image_graph& entry = *optima_get_graph(graph.image, 0);
   inputs_ = values_at(graph.image, entry.inputs), outputs_ = values_at(graph.image, entry.outputs);
@@ -222,12 +232,12 @@ std::vector<uint32_t> Fitter::nodes(const Leg& leg, const std::vector<uint32_t>&
   return out;
 }
 
-/// For plans of which no node is given up but those that would read outside, at sizes that have come: samples may be too small for an index that no
+/// For plans of which no node is given up but those of windows of any size, and those that would read outside, at sizes that have come: samples may be too small for an index that no
 /// run has trouble with.
 PlannerOptions Fitter::options() const {
   PlannerOptions out;
   out.winograd = winograd_;
-  out.by_reference = [is_run = static_cast<bool>(has_kernel_)](const NodeView& n) { return is_run && reads_outside(n); };
+  out.by_reference = [this, is_run = static_cast<bool>(has_kernel_)](const NodeView& n) { return of_any_window_.count(n.id()) != 0 || (is_run && reads_outside(n)); };
   if (has_kernel_) out.is_bad = [this](const KernelSpec& spec) { return !has_kernel_(spec); };
   return out;
 }

@@ -89,6 +89,7 @@ class Fitter {
   HasKernel has_kernel_;
   reference::ShapeWalk start_;
   std::vector<uint32_t> inputs_, outputs_;
+  std::set<uint32_t> of_any_window_;  ///< ids of convolutions whose weights are of an open size: a kernel has one window
 };
 
 }  // namespace optima::llvm_cpu

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "optima/plugin/fits.hpp"
+#include "plugins/llvm_cpu/compiler/expanded.hpp"
 #include "plugins/llvm_cpu/runtime/ready_leg.hpp"
 #include "reference/tensor.hpp"
 
@@ -117,7 +118,7 @@ void FittedContext::run(ReadyLeg& ready, const sdk::Tensors& in, const sdk::OutT
   if (profiling_)
     engine_.observe([&](size_t step, uint64_t start, uint64_t duration) {
       const Plan::Step& s = leg.draft.plan.steps[step];
-      events_.push_back({s.label, start, duration, s.node_ids.empty() ? OPTIMA_NONE : s.node_ids[0]});
+      events_.push_back({s.label, start, duration, s.node_ids.empty() ? OPTIMA_NONE : id_outside(program_.graph(), s.node_ids[0])});
     });
   engine_.run(*ready.steps());
 }
@@ -152,7 +153,7 @@ void FittedContext::run_by_reference(ReadyLeg& ready) {
     }
     const uint64_t start = profiling_ ? steady_ns() : 0;
     std::vector<reference::Tensor> made = reference::evaluate(program_.graph(), node, inputs, [&](uint32_t v) { return tensor(ready, v); });
-    if (profiling_) events_.push_back({std::string(sdk::Node(&program_.graph(), &node).op()) + " by the reference", start, steady_ns() - start, node.id});
+    if (profiling_) events_.push_back({std::string(sdk::Node(&program_.graph(), &node).op()) + " by the reference", start, steady_ns() - start, id_outside(program_.graph(), node.id)});
     for (uint32_t k = 0; k < node.outputs.count; ++k) {
       const uint32_t v = optima_output(image, &node, k);
       if (v == OPTIMA_NONE) continue;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/unit/llvm_cpu_fit: layers of open sizes, at sizes around vectors and tiles.
+#include <limits>
+
 #include "tests/unit/llvm_cpu_fit/open_net.hpp"
 
 using namespace llvm_cpu_test;
@@ -119,6 +121,34 @@ TEST_CASE("a decoder whose mask is as long as its past and its new length, thoug
   std::vector<Shapes> sizes;
   for (const Dims& d : std::vector<Dims>{{1, 7, 2}, {1, 33, 5}, {1, 1, 40}, {4, 7, 33}, {2, 16, 1}, {1, 64, 64}, {3, 1, 9}})
     sizes.push_back({{d[0], d[1], 16}, {d[0], d[1] + d[2]}, {d[0], 4, d[2], 16}});
+  right_at(bench, net, sizes);
+}
+
+TEST_CASE("the operators Attention and RotaryEmbedding: by heads and flat, groups, caches, masks that hide whole rows, causal, softcap") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t q = net.input({-1, 4, -1, 20}), k = net.input({-1, 4, -1, 20}), v = net.input({-1, 4, -1, 12}), seen = net.input({-1, 1, -1, -1}, OPTIMA_BOOL);
+  const uint32_t flat = net.input({-1, -1, 96}), cache = net.input({-1, 2, -1, 24}), places = net.input({-1, -1}, OPTIMA_I64);
+  const uint32_t own = net.input({-1, -1, 48});  // two heads of keys for four of queries
+  for (const uint32_t x : {q, k, v, seen, flat, cache, places, own}) net.named(x, 0, "n");
+  for (const auto& [x, d] : std::vector<std::pair<uint32_t, size_t>>{{q, 2}, {seen, 2}, {flat, 1}, {places, 1}, {own, 1}}) net.named(x, d, "s");
+  for (const auto& [x, d] : std::vector<std::pair<uint32_t, size_t>>{{k, 2}, {v, 2}, {seen, 3}}) net.named(x, d, "t");
+  const auto attention = [&](const std::vector<uint32_t>& in, std::vector<image::Attr> attrs, size_t outputs, size_t rank) {
+    for (const uint32_t out : net.nodes("Attention", 23, in, std::vector<std::pair<Dims, int32_t>>(outputs, {Dims(rank, -1), OPTIMA_F32}))) net.output(out);
+    net.graph().nodes.back().attrs = std::move(attrs);
+  };
+  attention({q, k, v}, {}, 1, 4);
+  attention({q, k, v, seen}, {Net::real("scale", 0.5)}, 1, 4);
+  const uint32_t nothing = net.constant<float>({}, {0}, OPTIMA_F32), hidden = net.constant<float>({}, {-std::numeric_limits<float>::infinity()}, OPTIMA_F32);
+  attention({q, k, v, net.op("Where", 16, {seen, nothing, hidden}, 4)}, {Net::real("softcap", 0.75), Net::integer("is_causal", 1)}, 1, 4);
+  for (const uint32_t y : net.nodes("Attention", 24, {flat, own, own, OPTIMA_NONE, cache, cache}, {{Dims(3, -1), OPTIMA_F32}, {Dims(4, -1), OPTIMA_F32}, {Dims(4, -1), OPTIMA_F32}})) net.output(y);
+  net.graph().nodes.back().attrs = {Net::integer("q_num_heads", 4), Net::integer("kv_num_heads", 2), Net::integer("is_causal", 1)};
+  const uint32_t angles = net.weights({2, 6});
+  net.output(net.op("RotaryEmbedding", 23, {flat, angles, angles, places}, 3, {Net::integer("num_heads", 8)}));
+  net.output(net.op("RotaryEmbedding", 23, {flat, angles, angles, places}, 3, {Net::integer("num_heads", 4), Net::integer("rotary_embedding_dim", 12), Net::integer("interleaved", 1)}));
+  std::vector<Shapes> sizes;
+  for (const Dims& d : std::vector<Dims>{{1, 16, 16, 7}, {1, 1, 1, 4}, {2, 5, 9, 0}, {1, 33, 2, 20}, {3, 1, 40, 63}, {1, 2, 1, 3}})
+    sizes.push_back({{d[0], 4, d[1], 20}, {d[0], 4, d[2], 20}, {d[0], 4, d[2], 12}, {d[0], 1, d[1], d[2]}, {d[0], d[1], 96}, {d[0], 2, d[3], 24}, {d[0], d[1]}, {d[0], d[1], 48}});
   right_at(bench, net, sizes);
 }
 
