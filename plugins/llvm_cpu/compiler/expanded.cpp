@@ -3,7 +3,7 @@
 #include "plugins/llvm_cpu/compiler/expanded.hpp"
 
 #include <cmath>
-#include <cstring>
+#include <limits>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -14,9 +14,6 @@ namespace optima::llvm_cpu {
 namespace {
 
 using Dims = std::vector<int64_t>;
-
-/// Less than any score, and a number: a row of these has a softmax, where one of -inf has none.
-constexpr float kHidden = -3e38f;
 
 /// Ids of nodes inside: this and greater ones.
 constexpr uint32_t kInside = 0xF0000000;
@@ -274,17 +271,20 @@ class Parts {
     return op("Greater", 13, {places(length(k, 2)), op("Unsqueeze", 21, {own, shape({1})}, {}, OPTIMA_I64)}, {}, OPTIMA_BOOL);
   }
 
-  /// Of the scores that the masks leave; a row of which they leave nothing is zeros.
+  /// Of the scores that the masks leave. A row of which they leave nothing is not a number, and zeros then; without a mask each query sees the first key.
   uint32_t softmax(uint32_t scores, uint32_t q, uint32_t k) {
-    const uint32_t hidden = real(static_cast<double>(kHidden));
-    const bool adds = is_given(n_, kMask) && n_.input(kMask).dtype() == OPTIMA_F32, chooses = is_given(n_, kMask) && !adds;
+    const uint32_t hidden = real(-std::numeric_limits<double>::infinity());
+    const bool causal = n_.integer("is_causal", 0) != 0, masked = is_given(n_, kMask), adds = masked && n_.input(kMask).dtype() == OPTIMA_F32;
+    const auto probabilities = [&] { return op("Softmax", 13, {scores}, {number("axis", -1)}); };
+    if (!masked) {
+      if (causal) scores = op("Where", 16, {later(q, k), hidden, scores});
+      return probabilities();
+    }
+    uint32_t seen = adds ? op("Greater", 13, {read(kMask), hidden}, {}, OPTIMA_BOOL) : read(kMask);
+    if (causal) seen = op("And", 7, {seen, op("Not", 1, {later(q, k)}, {}, OPTIMA_BOOL)}, {}, OPTIMA_BOOL);
     if (adds) scores = op("Add", 14, {scores, read(kMask)});
-    if (chooses) scores = op("Where", 16, {read(kMask), scores, hidden});
-    if (n_.integer("is_causal", 0) != 0) scores = op("Where", 16, {later(q, k), hidden, scores});
-    if (adds) scores = op("Max", 13, {scores, hidden});
-    const uint32_t p = op("Softmax", 13, {scores}, {number("axis", -1)});
-    if (!adds && !chooses) return p;
-    return op("Where", 16, {op("Greater", 13, {scores, hidden}, {}, OPTIMA_BOOL), p, real(0)});
+    scores = op("Where", 16, {seen, scores, hidden});
+    return op("Where", 16, {seen, probabilities(), real(0)});
   }
 
   Copy& to_;

@@ -141,6 +141,8 @@ TEST_CASE("the operators Attention and RotaryEmbedding: by heads and flat, group
   attention({q, k, v, seen}, {Net::real("scale", 0.5)}, 1, 4);
   const uint32_t nothing = net.constant<float>({}, {0}, OPTIMA_F32), hidden = net.constant<float>({}, {-std::numeric_limits<float>::infinity()}, OPTIMA_F32);
   attention({q, k, v, net.op("Where", 16, {seen, nothing, hidden}, 4)}, {Net::real("softcap", 0.75), Net::integer("is_causal", 1)}, 1, 4);
+  const uint32_t lowest = net.constant<float>({}, {std::numeric_limits<float>::lowest()}, OPTIMA_F32);  // hides nothing where all of a row is so low
+  attention({q, k, v, net.op("Where", 16, {seen, nothing, lowest}, 4)}, {}, 1, 4);
   for (const uint32_t y : net.nodes("Attention", 24, {flat, own, own, OPTIMA_NONE, cache, cache}, {{Dims(3, -1), OPTIMA_F32}, {Dims(4, -1), OPTIMA_F32}, {Dims(4, -1), OPTIMA_F32}})) net.output(y);
   net.graph().nodes.back().attrs = {Net::integer("q_num_heads", 4), Net::integer("kv_num_heads", 2), Net::integer("is_causal", 1)};
   const uint32_t angles = net.weights({2, 6});
