@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// llvm_cpu/lower: Einsum of two operands that is a batch of matrix products: the kernel of products walks operands as they lie.
+// llvm_cpu/lower: Einsum of two operands that is a batch of matrix products: the kernel of products walks operands as they lie; and of one that it permutes.
 #include <algorithm>
 #include <optional>
 
+#include "plugins/llvm_cpu/lower/parts/copy.hpp"
 #include "plugins/llvm_cpu/lower/parts/dense.hpp"
 #include "plugins/llvm_cpu/lower/parts/matrix_product.hpp"
 #include "plugins/llvm_cpu/lower/parts/program.hpp"
@@ -43,10 +44,19 @@ std::optional<Batch> joined(std::vector<Batch> dims) {
 }
 
 reference::EinsumShape einsum_of(const NodeView& n) {
-  return reference::einsum_shape(std::string(n.text("equation", "")), {n.in_dims(0), n.in_dims(1)});
+  std::vector<Dims> in{n.in_dims(0)};
+  if (n.has_input(1)) in.push_back(n.in_dims(1));
+  return reference::einsum_shape(std::string(n.text("equation", "")), in);
 }
 
-/// Columns are the result's last letter, which lie side by side, rows the last one that B has not; all others of the result are a batch.
+/// Of one operand whose letters are all in the result, each once.
+std::optional<Copy> permuted(const NodeView& n, const reference::EinsumShape& e) {
+  if (e.letters.size() != e.out_rank || e.terms[0].size() != e.out_rank) return std::nullopt;
+  return Copy{e.out(), steps_along(e.letters, e.terms[0], n.in_dims(0)), row_major(e.out())};
+}
+
+/// Columns are the result's last letter, which lie side by side, and those before it that B and the result walk as one with it; rows likewise the last
+/// one that B has not. All others of the result are a batch.
 std::optional<Split> split_of(const NodeView& n, const reference::EinsumShape& e) {
   const auto has = [&](uint32_t k, size_t letter) { return e.terms[k].find(e.letters[letter]) != std::string::npos; };
   const bool is_of_a = e.out_rank > 0 && has(0, e.out_rank - 1) && !has(1, e.out_rank - 1);
@@ -59,15 +69,18 @@ std::optional<Split> split_of(const NodeView& n, const reference::EinsumShape& e
   const std::optional<Batch> depth = joined(std::move(summed));
   if (!depth) return std::nullopt;
   p.K = depth->size, p.sak = depth->a, p.sbk = depth->b;
-  size_t column = e.out_rank, row = e.out_rank;
-  if (e.out_rank > 0 && !has(s.a, e.out_rank - 1)) column = e.out_rank - 1;
-  for (size_t l = 0; l < e.out_rank; ++l)
-    if (l != column && !has(s.b, l)) row = l;
-  if (column < e.out_rank) p.N = e.size[column], p.sbn = b[column];
-  if (row < e.out_rank) p.M = e.size[row], p.sam = a[row], p.scm = c[row];
+  std::vector<bool> taken(e.out_rank);
+  const auto is_column = [&](size_t l) { return !has(s.a, l) && (p.N == 1 ? c[l] == 1 : b[l] == p.N * p.sbn && c[l] == p.N); };
+  const auto is_row = [&](size_t l) { return !has(s.b, l) && (p.M == 1 || (a[l] == p.M * p.sam && c[l] == p.M * p.scm)); };
+  for (size_t l = e.out_rank; l-- > 0;) {
+    if (e.size[l] == 1) taken[l] = true;
+    else if (is_column(l)) taken[l] = true, p.sbn = p.N == 1 ? b[l] : p.sbn, p.N *= e.size[l];
+  }
+  for (size_t l = e.out_rank; l-- > 0;)
+    if (!taken[l] && is_row(l)) taken[l] = true, p.sam = p.M == 1 ? a[l] : p.sam, p.scm = p.M == 1 ? c[l] : p.scm, p.M *= e.size[l];
   bool one_matrix = true;
   for (size_t l = 0; l < e.out_rank; ++l)
-    if (l != column && l != row) p.batch.push_back({e.size[l], a[l], b[l], c[l]}), one_matrix = one_matrix && b[l] == 0;
+    if (!taken[l]) p.batch.push_back({e.size[l], a[l], b[l], c[l]}), one_matrix = one_matrix && b[l] == 0;
   p.matrices = one_matrix ? 1 : 0;
   simplify(p);
   return s;
@@ -76,7 +89,7 @@ std::optional<Split> split_of(const NodeView& n, const reference::EinsumShape& e
 Refusal check_einsum(const NodeView& n) {
   constexpr int64_t kMostSteps = 64;
   const auto refused = [&](std::string wanted) { return Refusal{OPTIMA_REASON_ATTRIBUTE, "equation", std::string(n.text("equation", "")), std::move(wanted)}; };
-  for (uint32_t k = 0; k < 2; ++k)
+  for (uint32_t k = 0; k < n.input_count(); ++k)
     if (count(n.in_dims(k)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input " + std::to_string(k), to_text(n.in_dims(k)), "not empty"};
   reference::EinsumShape e;
   try {
@@ -85,6 +98,7 @@ Refusal check_einsum(const NodeView& n) {
   } catch (const Error& wrong) {
     return refused("one that fits: " + wrong.text);
   }
+  if (!n.has_input(1)) return permuted(n, e) ? Refusal() : refused("one that permutes its operand");
   const std::optional<Split> s = split_of(n, e);
   if (!s) return refused("sums along which both operands move alike");
   int64_t steps = 1;
@@ -94,11 +108,13 @@ Refusal check_einsum(const NodeView& n) {
 
 void lower_einsum(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
+  if (!n.has_input(1))
+    return emit_copy(*permuted(n, einsum_of(n)), 4, ctx.read(n.input(0)), ctx.write(n.output(0)), "Einsum " + to_text(n.in_dims(0)), ctx);
   const Split s = *split_of(n, einsum_of(n));
   emit_matrix_product(s.product, n, s.a, s.b, ctx);
 }
 
-constexpr Lowering kEinsumFamily[] = {{"Einsum", 12, 12, {kFloat}, {kFloat}, 0, 8, 0, {2, 2, kBoth}, check_einsum, lower_einsum}};
+constexpr Lowering kEinsumFamily[] = {{"Einsum", 12, 12, {kFloat}, {kFloat}, 0, 8, 0, {1, 2, kBoth}, check_einsum, lower_einsum}};
 
 }  // namespace
 

@@ -30,7 +30,7 @@ TEST_CASE("matrix products of computed operands, batched and broadcast") {
   matches_reference(bench, net);
 }
 
-TEST_CASE("Einsums of two operands are products in which operands lie as they are, right sides constant or not") {
+TEST_CASE("Einsums of two operands are products in which operands lie as they are, right sides constant or not; of one they are permutations") {
   Bench bench;
   Net net;
   const auto einsum = [&](const std::string& equation, const Dims& a, const Dims& b, const Dims& y) {
@@ -46,6 +46,13 @@ TEST_CASE("Einsums of two operands are products in which operands lie as they ar
   einsum("abc,cb->ba", {2, 3, 4}, {4, 3}, {3, 2});                    // of the left side alone
   einsum("...ij,...jk", {2, 3, 4, 5}, {1, 3, 5, 6}, {2, 3, 4, 6});
   einsum("i,j->ij", {7}, {19}, {7, 19});
+  einsum("ibh,hnd->ibnd", {20, 1, 33}, {33, 3, 16}, {20, 1, 3, 16});  // XLNet's: rows and columns of two letters each
+  einsum("ibh,hnd->ibnd", {5, 4, 33}, {33, 3, 16}, {5, 4, 3, 16});
+  einsum("ibnd,hnd->ibh", {5, 4, 3, 16}, {33, 3, 16}, {5, 4, 33});
+  einsum("ibh,hnd->indb", {5, 4, 33}, {33, 3, 16}, {5, 3, 16, 4});  // of which only some lie as one in the result
+  einsum("aib,bcd->iacd", {3, 5, 8}, {8, 1, 7}, {5, 3, 1, 7});
+  for (const auto& [equation, x, y] : std::vector<std::tuple<std::string, Dims, Dims>>{{"ijbn->bnij", {4, 5, 2, 3}, {2, 3, 4, 5}}, {"ab", {3, 4}, {3, 4}}, {"ba", {3, 4}, {4, 3}}, {"a...->...a", {3, 1, 5}, {1, 5, 3}}})
+    net.output(net.node("Einsum", 12, {net.input(x)}, y, {Net::text("equation", equation)}));
   einsum("ij,ij->", {4, 5}, {4, 5}, {});
   einsum("ii,ij->j", {5, 5}, {5, 6}, {6});
   matches_reference(bench, net);
