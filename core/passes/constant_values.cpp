@@ -3,6 +3,7 @@
 #include "core/passes/constant_values.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "core/onnx_io/type_inference.hpp"
@@ -108,6 +109,20 @@ void make_constant(Graph& graph, uint32_t index, uint32_t v, int32_t dtype, std:
   for (int64_t d : dims) value.dims->push_back({d, ""});
   graph.contents.constants.push_back({dtype, std::move(dims), static_cast<uint32_t>(graph.blobs.size())});
   graph.blobs.push_back(std::move(bytes));
+}
+
+std::optional<std::vector<int64_t>> integers_of(const Graph& graph, uint32_t constant) {
+  const image::Constant& c = graph.contents.constants[constant];
+  const Blob& blob = graph.blobs[c.blob];
+  const auto read = [&](auto element) {
+    std::vector<int64_t> out(blob.size / sizeof element);
+    for (size_t i = 0; i < out.size(); ++i) std::memcpy(&element, blob.data + i * sizeof element, sizeof element), out[i] = element;
+    return out;
+  };
+  if (blob.data == nullptr && blob.size != 0) return std::nullopt;
+  if (c.dtype == OPTIMA_I64) return read(int64_t{});
+  if (c.dtype == OPTIMA_I32) return read(int32_t{});
+  return c.dtype == OPTIMA_BOOL ? std::optional(read(uint8_t{})) : std::nullopt;
 }
 
 Result<bool> compute(Graph& graph, uint32_t index, const image::Node& node, const OwnOperators& own) {

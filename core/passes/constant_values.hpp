@@ -2,6 +2,7 @@
 // core/passes: values that become constants, and nodes that go. Shared by the passes of this room.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace optima::passes {
 
 /// Makes a value a constant with these dense bytes; its type becomes the constant's.
 void make_constant(Graph& graph, uint32_t index, uint32_t value, int32_t dtype, std::vector<int64_t> dims, Blob bytes);
+
+/// Elements of a constant (its number in Contents::constants) of type INT64, INT32 or BOOL; nothing for one of another type or without bytes.
+std::optional<std::vector<int64_t>> integers_of(const Graph& graph, uint32_t constant);
 
 /// Computes a node of one graph by the reference and makes its outputs constants. True when it did: the node has inputs, all
 /// of them constant, is not random, holds no bodies, is no DequantizeLinear, its result is not over 16 MiB and larger than

@@ -3,7 +3,6 @@
 #include "core/passes/fold_pads.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -50,19 +49,7 @@ class Folding {
   const Blob& bytes(uint32_t v) const { return graph_.blobs[graph_.contents.constants[g_.values[v].constant].blob]; }
   bool has_input(const image::Node& node, size_t k) const { return k < node.inputs.size() && node.inputs[k] != OPTIMA_NONE; }
 
-  std::optional<std::vector<int64_t>> integers(uint32_t v) const {
-    if (!is_constant(v) || bytes(v).data == nullptr) return std::nullopt;
-    const int32_t dtype = graph_.contents.constants[g_.values[v].constant].dtype;
-    if (dtype != OPTIMA_I64 && dtype != OPTIMA_I32) return std::nullopt;
-    const size_t width = dtype == OPTIMA_I64 ? 8 : 4;
-    std::vector<int64_t> out(bytes(v).size / width);
-    for (size_t i = 0; i < out.size(); ++i) {
-      int32_t narrow;
-      if (width == 8) std::memcpy(&out[i], bytes(v).data + i * width, width);
-      else std::memcpy(&narrow, bytes(v).data + i * width, width), out[i] = narrow;
-    }
-    return out;
-  }
+  std::optional<std::vector<int64_t>> integers(uint32_t v) const { return is_constant(v) ? integers_of(graph_, g_.values[v].constant) : std::nullopt; }
 
   // The amounts in order of axes, from input 1 or, before opset 11, an attribute.
   std::optional<Padding> padding_of(const image::Node& node) const {

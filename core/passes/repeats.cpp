@@ -3,13 +3,13 @@
 #include "core/passes/repeats.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "core/graph/attributes.hpp"
 #include "core/passes/bodies.hpp"
+#include "core/passes/constant_values.hpp"
 #include "core/support/text.hpp"
 
 namespace optima::passes {
@@ -32,7 +32,7 @@ class View {
   }
   std::optional<std::vector<int64_t>> integers(uint32_t v) const {
     if (v == OPTIMA_NONE || g_.values[v].constant == OPTIMA_NONE) return std::nullopt;
-    return integers_of(g_.values[v].constant);
+    return integers_of(graph_, g_.values[v].constant);
   }
   std::optional<int64_t> integer(uint32_t v) const {
     const auto all = integers(v);
@@ -43,7 +43,7 @@ class View {
     if (const auto known = integers(v)) return std::all_of(known->begin(), known->end(), [](int64_t x) { return x == 1; });
     const image::Node* n = made(v, "ConstantOfShape", 1);
     const image::Attr* value = n ? find_attr(*n, "value") : nullptr;
-    const auto one = value && !value->refs.empty() ? integers_of(value->refs[0]) : std::nullopt;
+    const auto one = value && !value->refs.empty() ? integers_of(graph_, value->refs[0]) : std::nullopt;
     return one && *one == std::vector<int64_t>{1};
   }
   uint32_t outer(uint32_t v) const {
@@ -57,17 +57,6 @@ class View {
   int64_t dim(uint32_t v, size_t d) const { return g_.values[v].dims && d < g_.values[v].dims->size() ? (*g_.values[v].dims)[d].value : -1; }
 
  private:
-  std::optional<std::vector<int64_t>> integers_of(uint32_t constant) const {
-    const image::Constant& c = graph_.contents.constants[constant];
-    const Blob& blob = graph_.blobs[c.blob];
-    const bool truths = c.dtype == OPTIMA_BOOL;
-    if ((c.dtype != OPTIMA_I64 && !truths) || blob.data == nullptr) return std::nullopt;
-    std::vector<int64_t> out(truths ? blob.size : blob.size / sizeof(int64_t));
-    if (truths) std::transform(blob.data, blob.data + blob.size, out.begin(), [](std::byte b) { return std::to_integer<int64_t>(b); });
-    else if (!out.empty()) std::memcpy(out.data(), blob.data, out.size() * sizeof(int64_t));
-    return out;
-  }
-
   const Graph& graph_;
   const image::Graph& g_;
   std::vector<const image::Node*> made_by_;
