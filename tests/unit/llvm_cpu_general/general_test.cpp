@@ -26,7 +26,7 @@ cpu::KernelSpec depthwise(int64_t width, int64_t size) {
 
 TEST_CASE("a template says which of its literals may be sizes") {
   CHECK(cpu::sizes(blocked(3, 4)) == std::vector<uint32_t>{1});
-  CHECK(cpu::sizes(depthwise(7, 20)) == std::vector<uint32_t>{0, 8, 9, 10, 11, 20, 21});
+  CHECK(cpu::sizes(depthwise(7, 20)) == std::vector<uint32_t>{0, 9, 10, 11, 12, 21, 22});
 }
 
 TEST_CASE("a general kernel serves the specs that differ from it in slots alone, and reads what they have there") {
@@ -42,12 +42,12 @@ TEST_CASE("a general kernel serves the specs that differ from it in slots alone,
 }
 
 TEST_CASE("a hint is a slot without being asked for, and keeps its literal") {
-  const cpu::KernelSpec made = cpu::general(depthwise(7, 20), {9, 11});
-  CHECK(made.slots == std::vector<uint32_t>{0, 9, 11});
+  const cpu::KernelSpec made = cpu::general(depthwise(7, 20), {10, 12});
+  CHECK(made.slots == std::vector<uint32_t>{0, 10, 12});
   CHECK(made.literals[0] == 7);
   CHECK(cpu::to_text(made).substr(0, 15) == "k_depthwise(?7,");
   cpu::KernelSpec wider = depthwise(5, 20);
-  wider.literals[9] = wider.literals[11] = 33;
+  wider.literals[10] = wider.literals[12] = 33;
   CHECK(cpu::matches(made, wider));
   CHECK(cpu::row(made, wider) == std::vector<int64_t>{5, 33, 33});
   CHECK_FALSE(cpu::matches(made, depthwise(7, 21)));  // its height is a literal here
