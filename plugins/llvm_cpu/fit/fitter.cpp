@@ -36,7 +36,8 @@ std::set<uint32_t> of_any_window(const optima_graph& graph) {
   std::set<uint32_t> out;
   for (uint32_t n = 0; n < graph.image->nodes.count; ++n) {
     const sdk::Node node(&graph, optima_get_node(graph.image, n));
-    if (node.domain().empty() && (node.op() == "Conv" || node.op() == "ConvTranspose") && node.input_count() > 1 && node.input(1) && !node.input(1).is_static()) out.insert(node.id());
+    if (!node.domain().empty() || (node.op() != "Conv" && node.op() != "ConvTranspose") || node.input_count() < 2) continue;
+    if (const sdk::Value weights = node.input(1); weights && !weights.is_static() && !is_of_codes({&graph}, weights.index())) out.insert(node.id());
   }
   return out;
 }

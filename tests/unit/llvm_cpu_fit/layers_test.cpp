@@ -63,7 +63,7 @@ TEST_CASE("convolutions by weights that are computed") {
   Bench bench;
   OpenNet net;
   const uint32_t x = net.input({-1, 36, -1, -1}), by = net.input({36, 1, 1, 1});
-  const auto scaled = [&](const Dims& dims) { return net.op("Mul", 14, {net.weights(dims, -0.2f, 0.2f), by}, 4); };
+  const auto scaled = [&](const Dims& dims) { return net.node("Mul", 14, {net.weights(dims, -0.2f, 0.2f), by}, dims); };
   const uint32_t a = net.op("Relu", 14, {net.op("Conv", 11, {x, scaled({36, 36, 3, 3}), net.op("Reshape", 21, {by, net.integers({36})}, 1)}, 4, {Net::ints("pads", {1, 1, 1, 1})})}, 4);
   net.output(net.op("Add", 14, {net.op("Conv", 11, {a, scaled({36, 1, 3, 3})}, 4, {Net::ints("pads", {1, 1, 1, 1}), Net::integer("group", 36)}), a}, 4));
   net.output(net.op("Conv", 11, {a, scaled({36, 9, 1, 1})}, 4, {Net::integer("group", 4)}));
