@@ -85,6 +85,14 @@ def four_bits(widths, block=32):
     return net.model()
 
 
+def modulated(channels):
+    """A convolution whose weights follow from the input, as StyleGAN's."""
+    net = Net(["n", channels, "h", "w"])
+    net.node("ReduceMean", net.constant(np.array([0, 2, 3], np.int64)), keepdims=1).node("Mul", net.weight(channels, channels, 3, 3))
+    weights, net.last = net.last, "x"
+    return net.node("Conv", weights, kernel_shape=[3, 3], pads=[1] * 4).model()
+
+
 def resize(mode, factor):
     scales = np.array([1, 1, factor, factor], np.float32)
     net = Net(["n", 16, "h", "w"])
@@ -106,6 +114,8 @@ FAMILIES = {
     "aspp_512": (lambda: aspp(512, 256, 6), ["1,33,33", "1,65,65", "1,100,100"]),
     "conv1d_256": (lambda: conv1d(256, 3, 2), LENGTHS),
     "conv1d_256_1": (lambda: conv1d(256, 1, 2), LENGTHS),
+    "modulated_64": (lambda: modulated(64), PICTURES),
+    "attention23": (lambda: Net(["n", 8, "s", 64], 23).node("Attention", "x", "x", is_causal=1).model(), ["1,1", "1,16", "1,128", "3,77", "1,500"]),
     "int4_512": (lambda: four_bits([512, 1024, 512]), ROWS),
     "argmax_last": (lambda: Net(["n", "l"]).node("ArgMax", axis=-1, keepdims=0).model(TensorProto.INT64), ["3,2", "300,7", "33,15", "64,64", "7,1000", "1,50257"]),
     "argmax_classes": (lambda: Net(["n", 21, "h", "w"]).node("ArgMax", axis=1, keepdims=0).model(TensorProto.INT64), PICTURES),
