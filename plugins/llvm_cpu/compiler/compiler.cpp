@@ -165,8 +165,10 @@ class LlvmCpuCompiler : public sdk::Plugin, public sdk::Compiler, public sdk::Do
                           [&](double fraction) { progress(0.05 + 0.85 * fraction, "kernels"); });
     PlannerOptions wanted = planner_options(options);
     wanted.blocked_outside = blocked_values(request, target);
-    const std::optional<Expanded> expanded = has_expanded(*request.graph().raw()) ? std::optional<Expanded>(std::in_place, *request.graph().raw()) : std::nullopt;
-    if (expanded) return write_fitted(sdk::Graph(&expanded->graph()), request, target, wanted.winograd, builder, host_, sink);
+    if (has_expanded(*request.graph().raw())) {
+      const Expanded expanded(*request.graph().raw());
+      return write_fitted(sdk::Graph(&expanded.graph()), request, target, wanted.winograd, builder, host_, sink);
+    }
     if (wanted.blocked_outside.empty() && needs_fitting(*request.graph().raw())) return write_fitted(request.graph(), request, target, wanted.winograd, builder, host_, sink);
     Draft draft = plan_and_build({request.graph().raw()}, target, std::move(wanted), builder);
     draft.plan.triple = target.triple, draft.plan.cpu = target.cpu, draft.plan.features = required_features(target);

@@ -185,7 +185,7 @@ std::optional<Affine> affine_of(const NodeView& n, uint32_t current) {
 /// Batch normalisation: before the activation and after it.
 bool FusedTail::take_normalisation(const NodeView& n, uint32_t current) {
   if (columns || !folds || n.input(0) != current || !normalises_by_constants(n)) return false;
-  if (act.kind == k::Act::None && residual == OPTIMA_NONE && !scaled && after.empty()) normalisations.push_back(n);
+  if (is_linear()) normalisations.push_back(n);
   else if (residual_after || n.graph.stored_dtype(current) != OPTIMA_F32) return false;
   else after.push_back(n);
   return true;
@@ -195,7 +195,7 @@ bool FusedTail::take_normalisation(const NodeView& n, uint32_t current) {
 bool FusedTail::take_constant(const NodeView& n, uint32_t current) {
   const auto a = columns || n.graph.stored_dtype(current) != OPTIMA_F32 ? std::nullopt : affine_of(n, current);
   if (!a) return false;
-  if (act.kind == k::Act::None && residual == OPTIMA_NONE && !scaled && after.empty()) {
+  if (is_linear()) {
     if (folds) normalisations.push_back(n);
     return folds;
   }
@@ -223,7 +223,7 @@ bool FusedTail::take_factor(const NodeView& n, uint32_t current) {
 size_t FusedTail::take(std::span<const NodeView> next, uint32_t current) {
   if (next.empty() || !next[0].domain().empty() || !next[0].has_input(0)) return 0;
   const NodeView& n = next[0];
-  const bool may_act = act.kind == k::Act::None && !scaled && after.empty(), plain = may_act && residual == OPTIMA_NONE;
+  const bool may_act = act.kind == k::Act::None && !scaled && after.empty(), plain = is_linear();
   if (take_normalisation(n, current)) return 1;
   if (n.op() == "Identity") return 1;
   if (n.op() == "Cast" && n.in_dtype(0) == OPTIMA_F32 && n.graph.stored_dtype(n.output(0)) == OPTIMA_F32) return 1;  // of a 16-bit float, which is f32 here

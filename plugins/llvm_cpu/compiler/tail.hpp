@@ -34,6 +34,8 @@ struct FusedTail {
   k::Tail literals(bool biased) const;
 
  private:
+  /// Nothing was taken that constants could not pass on their way into weights and bias.
+  bool is_linear() const { return act.kind == k::Act::None && residual == OPTIMA_NONE && !scaled && after.empty(); }
   bool take_constant(const NodeView& n, uint32_t current);
   bool take_normalisation(const NodeView& n, uint32_t current);
   bool take_factor(const NodeView& n, uint32_t current);

@@ -2,8 +2,6 @@
 // llvm_cpu/lower: see computed.hpp.
 #include "plugins/llvm_cpu/lower/parts/computed.hpp"
 
-#include <algorithm>
-
 #include "plugins/llvm_cpu/compiler/work.hpp"
 #include "plugins/llvm_cpu/kernels/weights.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
