@@ -116,7 +116,7 @@ std::optional<std::vector<int64_t>> integers_of(const Graph& graph, uint32_t con
   const Blob& blob = graph.blobs[c.blob];
   const auto read = [&](auto element) {
     std::vector<int64_t> out(blob.size / sizeof element);
-    for (size_t i = 0; i < out.size(); ++i) std::memcpy(&element, blob.data + i * sizeof element, sizeof element), out[i] = element;
+    for (size_t i = 0; i < out.size(); ++i) std::memcpy(&element, blob.data + i * sizeof element, sizeof element), out[i] = c.dtype == OPTIMA_BOOL ? element != 0 : element;
     return out;
   };
   if (blob.data == nullptr && blob.size != 0) return std::nullopt;

@@ -3,10 +3,9 @@
 #include "core/passes/resolve_sequences.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "core/flow/node.hpp"
+#include "core/passes/constant_values.hpp"
 #include "core/passes/drop_dead_nodes.hpp"
 #include "core/passes/fold_shapes.hpp"
 #include "core/passes/repeats.hpp"
@@ -96,14 +95,8 @@ const Sequence* SequenceResolver::find(uint32_t v) const {
 const Sequence* SequenceResolver::output(size_t k) const { return find(here().outputs[k]); }
 
 std::optional<int64_t> SequenceResolver::constant(uint32_t v) const {
-  if (v == OPTIMA_NONE || value(v).constant == OPTIMA_NONE) return std::nullopt;
-  const image::Constant& c = graph_.contents.constants[value(v).constant];
-  const Blob& blob = graph_.blobs[c.blob];
-  if (c.dtype != OPTIMA_I32) return flow_scalar(c.dtype, {blob.data, blob.size});
-  if (blob.size != sizeof(int32_t)) return std::nullopt;
-  int32_t narrow = 0;
-  std::memcpy(&narrow, blob.data, sizeof narrow);
-  return narrow;
+  const auto all = v == OPTIMA_NONE || value(v).constant == OPTIMA_NONE ? std::nullopt : integers_of(graph_, value(v).constant);
+  return all && all->size() == 1 ? std::optional((*all)[0]) : std::nullopt;
 }
 
 std::optional<size_t> SequenceResolver::rank(uint32_t v) const { return value(v).dims ? std::optional(value(v).dims->size()) : std::nullopt; }
