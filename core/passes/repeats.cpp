@@ -200,8 +200,15 @@ uint32_t indices(Bodies& bodies, uint32_t index, const std::string& name, const 
     out.push_back(bodies.node(cat(name, "/", what), op, since, std::move(inputs), {v}, std::move(attrs)));
     return v;
   };
-  const uint32_t zero = number("axis", {}, 0), first = number("first", {1}, 0), ends = emit("ends", "CumSum", 14, {r.counts, zero});
-  const uint32_t total = emit("total", "ReduceSum", 13, {r.counts, first}), length = emit("length", "Add", 14, {total, number("one", {1}, 1)});
+  const uint32_t zero = number("axis", {}, 0), first = number("first", {1}, 0);
+  // -1 is 1, as the Loop has it; a tensor of as many elements as the least count, where that is negative, is an error of the run.
+  const uint32_t minus = number("minus_one", {1}, -1), single = number("single", {1}, 1);
+  const uint32_t once = bodies.add(index, cat(name, "/once"), OPTIMA_BOOL);
+  out.push_back(bodies.node(cat(name, "/once"), "Equal", 13, {r.counts, minus}, {once}));
+  const uint32_t given = emit("given", "Where", 16, {once, single, r.counts});
+  const uint32_t below = emit("below", "Min", 13, {emit("least", "ReduceMin", 18, {given, first}), first});
+  const uint32_t counts = emit("counts", "Concat", 13, {emit("none", "Expand", 13, {first, below}), given}, {int_attribute("axis", 0)});
+  const uint32_t ends = emit("ends", "CumSum", 14, {counts, zero}), total = emit("total", "ReduceSum", 13, {counts, first}), length = emit("length", "Add", 14, {total, single});
   const uint32_t nothing = emit("nothing", "Expand", 13, {first, length});
   image::Attr add;
   add.name = "reduction", add.type = OPTIMA_ATTR_STRING, add.s = "add";
