@@ -193,6 +193,11 @@ struct Compiled {
   int32_t code = 0;
 };
 
+/// How many kernels the artifact has.
+inline size_t kernels_of(const Compiled& c) {
+  return static_cast<size_t>(std::count_if(c.sink.files.begin(), c.sink.files.end(), [](const auto& f) { return f.first.find(".so") != std::string::npos; }));
+}
+
 /// Whether the artifact has a kernel whose file's name begins with `stem`.
 inline bool has_kernel(const Compiled& c, std::string_view stem) {
   return std::any_of(c.sink.files.begin(), c.sink.files.end(), [&](const auto& f) { return f.first.starts_with(stem); });
