@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -85,31 +87,49 @@ void mend_scaled(InferenceContext& context, size_t input) {
   }
 }
 
-/// What a shape multiplies to, where all its dims are numbers but this one; 0 where others are not, or have no elements.
-int64_t product_but(const onnx::TensorShapeProto& shape, int open) {
-  int64_t product = 1;
-  for (int d = 0; d < shape.dim_size(); ++d)
-    if (d != open && (!shape.dim(d).has_dim_value() || __builtin_mul_overflow(product, shape.dim(d).dim_value(), &product))) return 0;
-  return product;
+/// What a shape multiplies to: a number and names. Nothing where a dim but `open` is neither, or the number is 0 or too large.
+struct Factors {
+  int64_t number = 1;
+  std::multiset<std::string> names;
+};
+std::optional<Factors> factors_but(const onnx::TensorShapeProto& shape, int open) {
+  Factors out;
+  for (int d = 0; d < shape.dim_size(); ++d) {
+    if (d == open) continue;
+    const auto& dim = shape.dim(d);
+    if (dim.has_dim_param()) out.names.insert(dim.dim_param());
+    else if (!dim.has_dim_value() || __builtin_mul_overflow(out.number, dim.dim_value(), &out.number)) return std::nullopt;
+  }
+  return out.number > 0 ? std::optional(std::move(out)) : std::nullopt;
 }
 
-/// The dim that is no number, where there is one such; -1.
+/// The dim that is neither number nor name, where there is one such; -1.
 int only_open(const onnx::TensorShapeProto& shape) {
   int found = -1;
   for (int d = 0; d < shape.dim_size(); ++d)
-    if (!shape.dim(d).has_dim_value() && std::exchange(found, d) >= 0) return -1;
+    if (!shape.dim(d).has_dim_value() && !shape.dim(d).has_dim_param() && std::exchange(found, d) >= 0) return -1;
   return found;
 }
 
-// The elements stay as many, so where one size is open on both sides, and the others come to the same number, it is one size: batch by -1 behind a pool.
+// The elements stay as many, so the size that -1 stands for is what the others leave of them: a number (heads, where batch and length go on as they are), or one size by its name
+// (batch by -1 behind a pool).
 void mend_reshape(InferenceContext& context) {
   const auto& type = context.getOutputType(0)->tensor_type();
   if (!onnx::hasInputShape(context, 0) || !type.has_shape()) return;
-  const auto& in = onnx::getInputShape(context, 0);
-  const int from = only_open(in), to = only_open(type.shape());
-  if (from < 0 || to < 0 || !in.dim(from).has_dim_param() || type.shape().dim(to).has_dim_param()) return;
-  const int64_t others = product_but(in, from);
-  if (others > 0 && others == product_but(type.shape(), to)) onnx::getOutputShape(context, 0)->mutable_dim(to)->set_dim_param(in.dim(from).dim_param());
+  const int open = only_open(type.shape());
+  if (open < 0) return;
+  auto all = factors_but(onnx::getInputShape(context, 0), -1);
+  const auto others = factors_but(type.shape(), open);
+  if (!all || !others || all->number % others->number != 0) return;
+  for (const std::string& name : others->names) {
+    const auto at = all->names.find(name);
+    if (at == all->names.end()) return;
+    all->names.erase(at);
+  }
+  const int64_t number = all->number / others->number;
+  auto& left = *onnx::getOutputShape(context, 0)->mutable_dim(open);
+  if (all->names.empty()) left.set_dim_value(number);
+  else if (all->names.size() == 1 && number == 1) left.set_dim_param(*all->names.begin());
 }
 
 /// Every version of the operator gets make(what it had).

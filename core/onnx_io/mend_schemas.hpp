@@ -7,7 +7,7 @@ namespace optima::onnx_io {
 
 /// Before any inference; any thread, any number of times. Attention: what follows from a dim that is not known is not known (the library
 /// takes the dim for 0). Resize: sizes of which not even the number is known say nothing (the library takes the number for 0).
-/// Reshape: a size that is open goes on where no other can (the library forgets it at -1).
+/// Reshape: the size that -1 stands for is known by the names of the others (the library knows it by numbers alone).
 /// GroupNormalization: the shape of its input, of no samples, too. STFT: one-sided unless it says otherwise, as its page has it.
 void mend_schemas();
 

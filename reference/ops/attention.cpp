@@ -132,7 +132,7 @@ void attention(Call& c) {
   if (c.wants(3)) c.out(3, store(c.in(0).dtype, {q.batch, q.heads, q.length, k.length}, shown));
 }
 
-/// Turns pairs of the first rotary_embedding_dim elements of every head by the angles of the caches.
+/// Turns pairs of the first rotary_embedding_dim elements of every head by the angles of the caches. These may be of one batch for all, as PyTorch's exporter leaves them.
 void rotary_embedding(Call& c) {
   const Tensor &cosines = c.in(1), &sines = c.in(2);
   Heads x(c.in(0), c.integer("num_heads", 0), "X");
@@ -141,16 +141,17 @@ void rotary_embedding(Call& c) {
   if (turned < 0 || turned > x.size || turned % 2 != 0) invalid("rotary_embedding_dim is " + std::to_string(asked) + ", must be even and within " + std::to_string(x.size));
   const bool by_position = c.maybe(3) != nullptr;
   const size_t rank = by_position ? 2 : 3;
-  if (cosines.dims != sines.dims || cosines.dims.size() != rank || cosines.dims.back() != half || (!by_position && (cosines.dims[0] != x.batch || cosines.dims[1] != x.length)))
+  if (cosines.dims != sines.dims || cosines.dims.size() != rank || cosines.dims.back() != half || (!by_position && ((cosines.dims[0] != x.batch && cosines.dims[0] != 1) || cosines.dims[1] != x.length)))
     invalid("caches have shapes " + show(cosines.dims) + " and " + show(sines.dims) + ", which do not fit " + show(c.in(0).dims));
   std::vector<int64_t> position;
   if (by_position) position = load<int64_t>(c.in(3));
   if (by_position && c.in(3).dims != Dims{x.batch, x.length}) invalid("position_ids have shape " + show(c.in(3).dims) + ", must be " + show({x.batch, x.length}));
+  const bool own = !by_position && cosines.dims[0] == x.batch;
   const std::vector<double> cs = load<double>(cosines), sn = load<double>(sines);
   for (int64_t b = 0; b < x.batch; ++b)
     for (int64_t h = 0; h < x.heads; ++h)
       for (int64_t l = 0; l < x.length; ++l) {
-        const int64_t row = by_position ? position[static_cast<size_t>(b * x.length + l)] : b * x.length + l;
+        const int64_t row = by_position ? position[static_cast<size_t>(b * x.length + l)] : (own ? b : 0) * x.length + l;
         if (row < 0 || (half > 0 && row >= static_cast<int64_t>(cs.size()) / half)) invalid("a position is " + std::to_string(row) + ", outside the caches");
         double* at = x.x.data() + ((b * x.heads + h) * x.length + l) * x.size;
         for (int64_t k = 0; k < half; ++k) {

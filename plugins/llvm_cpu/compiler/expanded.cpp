@@ -27,23 +27,27 @@ int64_t dim(const sdk::Value& v, uint32_t d) { return v.ranked() && d < static_c
 /// How many heads a tensor has, [batch, heads, length, size] or [batch, length, heads * size], and their size; -1: not known.
 struct Heads {
   int64_t count = -1, size = -1;
-  bool flat = false;
+  bool flat = false, given = false;  ///< given: of floats, and told apart
 };
 Heads heads_of(const sdk::Value& v, int64_t asked) {
   if (!v || !v.ranked() || v.dtype() != OPTIMA_F32) return {};
-  if (v.rank() == 4) return {v.dim(1), v.dim(3), false};
+  if (v.rank() == 4) return {v.dim(1), v.dim(3), false, true};
   if (v.rank() != 3 || asked < 1 || v.dim(2) < 1 || v.dim(2) % asked != 0) return {};
-  return {asked, v.dim(2) / asked, true};
+  return {asked, v.dim(2) / asked, true, true};
 }
+bool may_be_equal(int64_t a, int64_t b) { return a < 0 || b < 0 || a == b; }
 
 struct AttentionHeads {
   Heads q, k, v;
   explicit AttentionHeads(const sdk::Node& n)
       : q(heads_of(n.input(kQuery), n.integer("q_num_heads", 0))), k(heads_of(n.input(kKey), n.integer("kv_num_heads", 0))), v(heads_of(n.input(kValue), n.integer("kv_num_heads", 0))) {}
-  bool known() const {
-    const bool counted = q.count > 0 && k.count > 0 && v.count == k.count && q.count % k.count == 0;
-    return counted && q.size > 0 && k.size == q.size && v.size > 0 && q.flat == k.flat && q.flat == v.flat;
+  /// By the node alone; what of counts and sizes is open may yet not fit, which is the run's error.
+  bool fit() const {
+    if (!q.given || !k.given || !v.given || q.flat != k.flat || q.flat != v.flat || !may_be_equal(k.count, v.count) || !may_be_equal(q.size, k.size)) return false;
+    return q.count < 0 || k.count < 0 || (q.count > 0 && k.count > 0 && q.count % k.count == 0);
   }
+  /// Several heads of queries may read one of keys.
+  bool grouped() const { return q.count < 0 || q.count != k.count; }
 };
 
 bool is_given(const sdk::Node& n, uint32_t input) { return input < n.input_count() && n.input(input); }
@@ -59,7 +63,8 @@ bool is_plain_mask(const sdk::Node& n) {
 
 bool is_plain_attention(const sdk::Node& n) {
   if (n.integer("left_window_size", -1) >= 0 || n.integer("right_window_size", -1) >= 0 || is_given(n, kLengths) || is_wanted(n, 3)) return false;
-  return is_given(n, kPastKey) == is_given(n, kPastValue) && AttentionHeads(n).known() && is_plain_mask(n);
+  const AttentionHeads heads(n);
+  return is_given(n, kPastKey) == is_given(n, kPastValue) && heads.fit() && (heads.q.size > 0 || n.has("scale")) && is_plain_mask(n);
 }
 
 /// Elements of a head that are turned; -1: not known, or not in whole pairs.
@@ -75,7 +80,7 @@ bool is_plain_rotation(const sdk::Node& n) {
     const sdk::Value v = n.input(k);
     if (!v || !v.ranked() || v.dtype() != OPTIMA_F32 || v.rank() != (is_given(n, kPlaces) ? 2 : 3) || dim(v, static_cast<uint32_t>(v.rank()) - 1) != turned / 2) return false;
   }
-  return x.count > 0 && turned > 0;
+  return x.given && turned > 0;
 }
 
 /// A graph being copied.
@@ -186,17 +191,18 @@ class Parts {
   void attention() {
     const AttentionHeads heads(n_);
     const uint32_t q = by_heads(read(kQuery), heads.q), k = all_rows(kKey, kPastKey, 1, heads.k), v = all_rows(kValue, kPastValue, 2, heads.v);
-    const bool grouped = heads.q.count != heads.k.count;  // rows of the heads that share keys lie one behind the other
-    const uint32_t rows = grouped ? op("Reshape", 21, {q, shape({0, heads.k.count, -1, heads.q.size})}) : q;
+    const bool grouped = heads.grouped();  // rows of the heads that share keys lie one behind the other
+    const auto with_heads = [&](uint32_t of, int64_t count, uint32_t counted) { return op("Reshape", 21, {of, count > 0 ? shape({0, count, -1, 0}) : shape_with(size(counted, 1))}); };
+    const uint32_t rows = grouped ? with_heads(q, heads.k.count, k) : q;
     uint32_t scores = op("MatMul", 13, {rows, turned(k, {0, 1, 3, 2})});
     const double scale = n_.has("scale") ? n_.real("scale", 1) : 1 / std::sqrt(static_cast<double>(heads.q.size));
     scores = op("Mul", 14, {scores, real(scale)});
     if (const double cap = n_.real("softcap", 0); cap > 0) scores = op("Mul", 14, {op("Tanh", 13, {op("Div", 14, {scores, real(cap)})}), real(cap)});
-    if (grouped) scores = op("Reshape", 21, {scores, shape({0, heads.q.count, -1, 0})});
+    if (grouped) scores = with_heads(scores, heads.q.count, q);
     uint32_t p = softmax(scores, q, k);
-    if (grouped) p = op("Reshape", 21, {p, shape({0, heads.k.count, -1, 0})});
+    if (grouped) p = with_heads(p, heads.k.count, k);
     uint32_t y = op("MatMul", 13, {p, v});
-    if (grouped) y = op("Reshape", 21, {y, shape({0, heads.q.count, -1, heads.v.size})});
+    if (grouped) y = with_heads(y, heads.q.count, q);
     if (heads.q.flat) y = op("Reshape", 21, {turned(y, {0, 2, 1, 3}), shape({0, 0, heads.q.count * heads.v.size})});
     hand_on(y, 0);
   }
@@ -258,10 +264,12 @@ class Parts {
     return v;
   }
 
+  /// A list of one.
+  uint32_t size(uint32_t v, int64_t axis) { return op("Shape", 21, {v}, {number("start", axis), number("end", axis + 1)}, OPTIMA_I64); }
   /// A scalar.
-  uint32_t length(uint32_t v, int64_t axis) {
-    return op("Squeeze", 21, {op("Shape", 21, {v}, {number("start", axis), number("end", axis + 1)}, OPTIMA_I64)}, {}, OPTIMA_I64);
-  }
+  uint32_t length(uint32_t v, int64_t axis) { return op("Squeeze", 21, {size(v, axis)}, {}, OPTIMA_I64); }
+  /// [0, heads, -1, 0]: batch and the last size as they are.
+  uint32_t shape_with(uint32_t heads) { return op("Concat", 13, {shape({0}), heads, shape({-1, 0})}, {number("axis", 0)}, OPTIMA_I64); }
 
   /// The mask of a causal node: true for keys behind the query's own place, which is counted from the past's end.
   uint32_t later(uint32_t q, uint32_t k) {

@@ -47,6 +47,23 @@ TEST_CASE("Resize to sizes whose number is free keeps its rank") {
   CHECK(std::count(type.begin(), type.end(), ',') == 3);
 }
 
+TEST_CASE("what -1 of Reshape stands for follows from the names of the other sizes") {
+  const auto reshaped = [](const std::string& x, const std::string& target, const std::string& out) {
+    const std::string sizes = "a = Shape <start = 0, end = 1> (x) b = Shape <start = 1, end = 2> (x) r = Constant <value_ints = [-1]> () f = Constant <value_ints = [4]> () ";
+    return type_in("g (float" + x + " x) => (float" + out + " y) { " + sizes + "t = Concat <axis = 0> (" + target + ") y = Reshape(x, t) }", "y");
+  };
+  CHECK(reshaped("[n,s,12]", "a, b, r, f", "[c,d,e,g]") == "f32[n,s,3,4]");  // heads
+  CHECK(reshaped("[n,s,12]", "a, b, f, r", "[c,d,e,g]") == "f32[n,s,4,3]");
+  CHECK(reshaped("[n,s,12]", "b, a, r", "[c,d,e]") == "f32[s,n,12]");
+  CHECK(reshaped("[n,s,4]", "b, r, f", "[c,d,e]") == "f32[s,n,4]");
+  CHECK(reshaped("[n,n,4]", "a, r, f", "[c,d,e]") == "f32[n,n,4]");
+  // what is left is no single size, or no whole number
+  for (const auto& [x, target, begin] : {std::tuple("[n,s,12]", "r, f", "f32[u"), std::tuple("[n,s,6]", "a, b, r, f", "f32[n,s,u"), std::tuple("[n,s,8]", "b, r, f", "f32[s,u"), std::tuple("[n,s,t]", "r, f", "f32[u")}) {
+    const std::string type = reshaped(x, target, std::string_view(target) == "r, f" ? "[c,d]" : std::string_view(target) == "b, r, f" ? "[c,d,e]" : "[c,d,e,g]");
+    CHECK_MESSAGE(type.starts_with(begin), x, " ", target, " ", type);
+  }
+}
+
 TEST_CASE("a batch keeps its name through Flatten and Reshape, where its size can be no other") {
   const auto reshaped = [](const std::string& x, const std::string& target, const std::string& out) {
     return type_in("g (float" + x + " x) => (float" + out + " y) { s = Constant <value_ints = " + target + "> () y = Reshape(x, s) }", "y");
