@@ -2,6 +2,7 @@
 #include "core/compile/write_package.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "core/compile/scopes.hpp"
@@ -11,6 +12,7 @@
 #include "core/plan/plan_json.hpp"
 #include "core/support/json_value.hpp"
 #include "core/support/text.hpp"
+#include "optima/plugin/meta_keys.hpp"
 
 namespace optima::detail {
 namespace {
@@ -27,6 +29,25 @@ PackageTensor tensor_of(const image::Value& value, std::string_view attr) {
       t.symbols.push_back(d.symbol);
     }
   return t;
+}
+
+/// How far answers of a model may lie from the reference's, which rounds behind every node, where a device rounds once for several; null: as far as those of f32.
+const char* share_of_halves(const Graph& graph) {
+  bool halves = false;
+  for (const image::Graph& g : graph.contents.graphs)
+    for (const image::Value& v : g.values) {
+      if (v.dtype == OPTIMA_BF16) return "0.05";
+      halves = halves || v.dtype == OPTIMA_F16;
+    }
+  return halves ? "0.01" : nullptr;
+}
+
+/// Unless the plugin says more.
+void allow(const char* share, std::vector<std::pair<std::string, std::string>>& meta) {
+  if (!share) return;
+  const auto said = std::find_if(meta.begin(), meta.end(), [](const auto& m) { return m.first == sdk::kMetaTolerance; });
+  if (said == meta.end()) meta.emplace_back(sdk::kMetaTolerance, share);
+  else if (!(std::strtod(said->second.c_str(), nullptr) >= std::strtod(share, nullptr))) said->second = share;
 }
 
 /// Fills Package from a plan, one member a function.
@@ -99,6 +120,7 @@ class Description {
     s.compat_record = std::move(built.compiled.compat_record);
     s.compat_text = std::move(built.compiled.compat_text);
     s.meta = std::move(built.compiled.meta);
+    allow(share_of_halves(planned_.graph), s.meta);
     package_.tools[manifest.id] = manifest.version;
     return {};
   }

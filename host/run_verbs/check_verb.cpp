@@ -9,24 +9,25 @@
 namespace optima {
 namespace {
 
-Result<Tensor> self_test_tensor(const LoadedModel& model, std::string_view kind, size_t k) {
+Result<Tensor> self_test_tensor(const LoadedModel& model, std::string_view kind, size_t k, int32_t dtype) {
   const std::string name = cat("self_test/", kind, "_", k, ".npy");
   OPTIMA_ASSIGN(const Blob bytes, model.reader().file(name));
-  return read_npy({bytes.data, bytes.size}, name);
+  OPTIMA_ASSIGN(Tensor read, read_npy({bytes.data, bytes.size}, name));
+  return restore_type(std::move(read), dtype);
 }
 
 // The worst output decides; each gets a line.
 Status self_test(const LoadedModel& model, const RunPrinter& printer, Json& report) {
   OPTIMA_ASSIGN(const std::unique_ptr<Request> request, Request::create(model));
   for (size_t i = 0; i < model.inputs().size(); ++i) {
-    OPTIMA_ASSIGN(Tensor t, self_test_tensor(model, "input", i));
+    OPTIMA_ASSIGN(Tensor t, self_test_tensor(model, "input", i, model.inputs()[i].dtype));
     OPTIMA_RETURN_IF_ERROR(request->set_input(i, std::move(t)));
   }
   OPTIMA_RETURN_IF_ERROR(request->run());
   Status outcome;
   for (size_t i = 0; i < model.outputs().size(); ++i) {
     OPTIMA_ASSIGN(const Tensor got, request->output(i));
-    OPTIMA_ASSIGN(Tensor wanted, self_test_tensor(model, "output", i));
+    OPTIMA_ASSIGN(Tensor wanted, self_test_tensor(model, "output", i, got.dtype));
     wanted.name = got.name;
     OPTIMA_ASSIGN(const Comparison c, compare_tensors(got, wanted, {.share = tolerance_of(model.package())}));
     if (printer.line) printer.line(cat("self-test output ", got.name, ": ", to_line(c)));

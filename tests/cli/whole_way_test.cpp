@@ -81,6 +81,18 @@ TEST_CASE("optima-run runs the same package, without the host") {
   CHECK(check.code == 0);
 }
 
+TEST_CASE("the self test of a model of 16-bit floats is held to what they can tell") {
+  for (const std::string type : {"float16", "bfloat16"}) {
+    CAPTURE(type);
+    const TempFolder f;
+    const std::string model = f.file("halves.onnxtxt", "<ir_version: 10, opset_import: [\"\" : 23]> halves (" + type + "[16,64] x, " + type + "[64,64] w) => (" + type +
+                                                           "[16,64] y) { a = MatMul(x, w) b = Relu(a) c = MatMul(b, w) d = Add(c, x) e = MatMul(d, w) y = Sigmoid(e) }");
+    const Ran check = run({run_program(), compile(f, {model, "--device", "X64:0", "--self-test"}) + "/halves", "--check"});
+    CHECK_MESSAGE(check.code == 0, check.out << check.err);
+    CHECK(check.out.find("self-test output y:") != std::string::npos);
+  }
+}
+
 TEST_CASE("two compilations of one model give the same bytes") {
   const TempFolder f;
   const std::vector<std::string> words = {digits_model(), "--alloc", digits_allocation()};

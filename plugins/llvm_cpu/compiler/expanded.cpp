@@ -29,8 +29,9 @@ struct Heads {
   int64_t count = -1, size = -1;
   bool flat = false, given = false;  ///< given: of floats, and told apart
 };
+bool is_real(int32_t dtype) { return dtype == OPTIMA_F32 || dtype == OPTIMA_F16 || dtype == OPTIMA_BF16; }
 Heads heads_of(const sdk::Value& v, int64_t asked) {
-  if (!v || !v.ranked() || v.dtype() != OPTIMA_F32) return {};
+  if (!v || !v.ranked() || !is_real(v.dtype())) return {};
   if (v.rank() == 4) return {v.dim(1), v.dim(3), false, true};
   if (v.rank() != 3 || asked < 1 || v.dim(2) < 1 || v.dim(2) % asked != 0) return {};
   return {asked, v.dim(2) / asked, true, true};
@@ -56,7 +57,7 @@ bool is_wanted(const sdk::Node& n, uint32_t output) { return output < n.output_c
 bool is_plain_mask(const sdk::Node& n) {
   if (!is_given(n, kMask)) return true;
   const sdk::Value mask = n.input(kMask);
-  if (!mask.ranked() || mask.rank() < 2 || mask.rank() > 4 || (mask.dtype() != OPTIMA_F32 && mask.dtype() != OPTIMA_BOOL)) return false;
+  if (!mask.ranked() || mask.rank() < 2 || mask.rank() > 4 || (!is_real(mask.dtype()) && mask.dtype() != OPTIMA_BOOL)) return false;
   const int64_t keys = dim(mask, static_cast<uint32_t>(mask.rank()) - 1), own = dim(n.input(kKey), n.input(kKey).rank() == 4 ? 2 : 1);
   return keys < 0 || own < 0 || keys == 1 || is_given(n, kPastKey) || keys == own;  // a shorter one hides what it does not reach
 }
@@ -78,7 +79,7 @@ bool is_plain_rotation(const sdk::Node& n) {
   const int64_t turned = turned_of(n, x);
   for (const uint32_t k : {kCosines, kSines}) {
     const sdk::Value v = n.input(k);
-    if (!v || !v.ranked() || v.dtype() != OPTIMA_F32 || v.rank() != (is_given(n, kPlaces) ? 2 : 3) || dim(v, static_cast<uint32_t>(v.rank()) - 1) != turned / 2) return false;
+    if (!v || !v.ranked() || !is_real(v.dtype()) || v.rank() != (is_given(n, kPlaces) ? 2 : 3) || dim(v, static_cast<uint32_t>(v.rank()) - 1) != turned / 2) return false;
   }
   return x.given && turned > 0;
 }
@@ -190,7 +191,7 @@ class Parts {
 
   void attention() {
     const AttentionHeads heads(n_);
-    const uint32_t q = by_heads(read(kQuery), heads.q), k = all_rows(kKey, kPastKey, 1, heads.k), v = all_rows(kValue, kPastValue, 2, heads.v);
+    const uint32_t q = by_heads(numbers_of(kQuery), heads.q), k = all_rows(kKey, kPastKey, 1, heads.k), v = all_rows(kValue, kPastValue, 2, heads.v);
     const bool grouped = heads.grouped();  // rows of the heads that share keys lie one behind the other
     const auto with_heads = [&](uint32_t of, int64_t count, uint32_t counted) { return op("Reshape", 21, {of, count > 0 ? shape({0, count, -1, 0}) : shape_with(size(counted, 1))}); };
     const uint32_t rows = grouped ? with_heads(q, heads.k.count, k) : q;
@@ -210,10 +211,10 @@ class Parts {
   void rotary_embedding() {
     const Heads heads = heads_of(n_.input(kX), n_.integer("num_heads", 0));
     const int64_t turned_size = turned_of(n_, heads), half = turned_size / 2, head_axis = heads.flat ? 2 : 1;
-    uint32_t x = read(kX);
+    uint32_t x = numbers_of(kX);
     if (heads.flat) x = op("Reshape", 21, {x, shape({0, 0, heads.count, heads.size})});
     const auto angles = [&](uint32_t input) {
-      const uint32_t rows = is_given(n_, kPlaces) ? op("Gather", 13, {read(input), read(kPlaces)}, {number("axis", 0)}) : read(input);
+      const uint32_t rows = is_given(n_, kPlaces) ? op("Gather", 13, {numbers_of(input), read(kPlaces)}, {number("axis", 0)}) : numbers_of(input);
       return op("Unsqueeze", 21, {rows, shape({head_axis})});
     };
     const uint32_t cosines = angles(kCosines), sines = angles(kSines);
@@ -250,18 +251,28 @@ class Parts {
   uint32_t shape(Dims dims) { return to_.constant<int64_t>(n_, OPTIMA_I64, {static_cast<int64_t>(dims.size())}, dims, in_); }
   uint32_t integer(int64_t v) { return to_.constant<int64_t>(n_, OPTIMA_I64, {}, {v}, in_); }
   uint32_t real(double v) { return to_.constant<float>(n_, OPTIMA_F32, {}, {static_cast<float>(v)}, in_); }
-  uint32_t turned(uint32_t v, Dims order) { return op("Transpose", 21, {v}, {numbers("perm", std::move(order))}); }
+  uint32_t turned(uint32_t v, Dims order, int32_t dtype = OPTIMA_F32) { return op("Transpose", 21, {v}, {numbers("perm", std::move(order))}, dtype); }
   uint32_t slice(uint32_t v, int64_t from, int64_t to, int64_t axis) { return op("Slice", 13, {v, shape({from}), shape({to}), shape({axis})}); }
-  void hand_on(uint32_t v, uint32_t output) { to_.put(n_, output == 0, "Identity", 21, {v}, {to_.value(n_.output(output), in_)}, {}, in_); }
+  /// What is inside is of single precision, whatever comes in and goes out.
+  uint32_t single(uint32_t v, int32_t dtype) { return dtype == OPTIMA_F32 ? v : op("Cast", 13, {v}, {number("to", OPTIMA_F32)}); }
+  uint32_t numbers_of(uint32_t input) { return single(read(input), n_.input(input).dtype()); }
+  void hand_on(uint32_t v, uint32_t output) {
+    const int32_t dtype = n_.output(output).dtype();
+    const bool as_is = output != 0 || dtype == OPTIMA_F32;
+    to_.put(n_, output == 0, as_is ? "Identity" : "Cast", 13, {v}, {to_.value(n_.output(output), in_)}, as_is ? std::vector<image::Attr>() : std::vector{number("to", dtype)}, in_);
+  }
 
-  uint32_t by_heads(uint32_t v, const Heads& h) { return h.flat ? turned(op("Reshape", 21, {v, shape({0, 0, h.count, h.size})}), {0, 2, 1, 3}) : v; }
+  uint32_t by_heads(uint32_t v, const Heads& h, int32_t dtype = OPTIMA_F32) {
+    return h.flat ? turned(op("Reshape", 21, {v, shape({0, 0, h.count, h.size})}, {}, dtype), {0, 2, 1, 3}, dtype) : v;
+  }
 
   /// Keys or values by heads, behind those of the past.
   uint32_t all_rows(uint32_t input, uint32_t past, uint32_t output, const Heads& h) {
-    uint32_t v = by_heads(read(input), h);
-    if (is_given(n_, past)) v = op("Concat", 13, {read(past), v}, {number("axis", 2)});
+    const int32_t dtype = n_.input(input).dtype();
+    uint32_t v = by_heads(read(input), h, dtype);
+    if (is_given(n_, past)) v = op("Concat", 13, {read(past), v}, {number("axis", 2)}, dtype);
     if (is_wanted(n_, output)) hand_on(v, output);
-    return v;
+    return single(v, dtype);
   }
 
   /// A list of one.
@@ -282,15 +293,16 @@ class Parts {
   /// Of the scores that the masks leave. A row of which they leave nothing is not a number, and zeros then; without a mask each query sees the first key.
   uint32_t softmax(uint32_t scores, uint32_t q, uint32_t k) {
     const uint32_t hidden = real(-std::numeric_limits<double>::infinity());
-    const bool causal = n_.integer("is_causal", 0) != 0, masked = is_given(n_, kMask), adds = masked && n_.input(kMask).dtype() == OPTIMA_F32;
+    const bool causal = n_.integer("is_causal", 0) != 0, masked = is_given(n_, kMask), adds = masked && n_.input(kMask).dtype() != OPTIMA_BOOL;
     const auto probabilities = [&] { return op("Softmax", 13, {scores}, {number("axis", -1)}); };
     if (!masked) {
       if (causal) scores = op("Where", 16, {later(q, k), hidden, scores});
       return probabilities();
     }
-    uint32_t seen = adds ? op("Greater", 13, {read(kMask), hidden}, {}, OPTIMA_BOOL) : read(kMask);
+    const uint32_t mask = adds ? numbers_of(kMask) : read(kMask);
+    uint32_t seen = adds ? op("Greater", 13, {mask, hidden}, {}, OPTIMA_BOOL) : mask;
     if (causal) seen = op("And", 7, {seen, op("Not", 1, {later(q, k)}, {}, OPTIMA_BOOL)}, {}, OPTIMA_BOOL);
-    if (adds) scores = op("Add", 14, {scores, read(kMask)});
+    if (adds) scores = op("Add", 14, {scores, mask});
     scores = op("Where", 16, {seen, scores, hidden});
     return op("Where", 16, {seen, probabilities(), real(0)});
   }

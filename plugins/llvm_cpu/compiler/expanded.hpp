@@ -12,7 +12,7 @@
 
 namespace optima::llvm_cpu {
 
-/// Whether Expanded restates the node: Attention and RotaryEmbedding of floats (opset 23 and up) whose ranks are known, and of what is turned the size of a head. Not: windows, caches that are longer
+/// Whether Expanded restates the node: Attention and RotaryEmbedding of floats, halves and bfloat16 (opset 23 and up) whose ranks are known, and of what is turned the size of a head. Not: windows, caches that are longer
 /// than what is in them (nonpad_kv_seqlen), scores as a result. Those are the reference's.
 bool is_expanded(const sdk::Node& node);
 /// Some node of the graph, bodies included.

@@ -154,23 +154,28 @@ TEST_CASE("the operators Attention and RotaryEmbedding: by heads and flat, group
   right_at(bench, net, sizes);
 }
 
-TEST_CASE("the operators Attention and RotaryEmbedding of an open number of heads") {
+TEST_CASE("the operators Attention and RotaryEmbedding of an open number of heads, of every type") {
   Bench bench;
-  OpenNet net;
-  const uint32_t q = net.input({-1, -1, -1, 20}), k = net.input({-1, -1, -1, 20}), v = net.input({-1, -1, -1, 12}), seen = net.input({-1, 1, -1, -1}, OPTIMA_BOOL), pairs = net.input({-1, -1, -1, 12});
-  for (const uint32_t x : {q, k, v, seen, pairs}) net.named(x, 0, "n");
-  for (const uint32_t x : {q, seen, pairs}) net.named(x, 2, "s");
-  for (const uint32_t x : {q, k, v}) net.named(x, 1, "h");
-  for (const auto& [x, d] : std::vector<std::pair<uint32_t, size_t>>{{k, 2}, {v, 2}, {seen, 3}}) net.named(x, d, "t");
-  const uint32_t angles = net.input({-1, -1, 6});
-  net.named(angles, 1, "s");
-  for (const bool masked : {false, true})
-    net.output(net.op("Attention", 23, masked ? std::vector{q, k, v, seen} : std::vector{q, k, v}, 4, {Net::real("scale", 0.5), Net::integer("is_causal", masked ? 0 : 1)}));
-  net.output(net.op("RotaryEmbedding", 23, {pairs, angles, angles}, 4));
-  std::vector<Shapes> sizes;
-  for (const Dims& d : std::vector<Dims>{{1, 4, 16, 16}, {2, 3, 3, 7}, {1, 6, 1, 20}, {1, 1, 33, 2}})
-    sizes.push_back({{d[0], d[1], d[2], 20}, {d[0], d[1], d[3], 20}, {d[0], d[1], d[3], 12}, {d[0], 1, d[2], d[3]}, {d[0], d[1], d[2], 12}, {1, d[2], 6}});
-  right_at(bench, net, sizes);
+  for (const auto& [type, tolerance] : {std::pair(OPTIMA_F32, 1e-5), std::pair(OPTIMA_F16, 2e-3), std::pair(OPTIMA_BF16, 2e-2)}) {
+    CAPTURE(type);
+    OpenNet net;
+    const uint32_t q = net.input({-1, -1, -1, 20}, type), k = net.input({-1, -1, -1, 20}, type), v = net.input({-1, -1, -1, 12}, type), seen = net.input({-1, 1, -1, -1}, OPTIMA_BOOL);
+    const uint32_t pairs = net.input({-1, -1, -1, 12}, type), angles = net.input({-1, -1, 6}, type), bias = net.input({-1, -1}, type);
+    for (const uint32_t x : {q, k, v, seen, pairs}) net.named(x, 0, "n");
+    for (const auto& [x, d] : std::vector<std::pair<uint32_t, size_t>>{{q, 2}, {seen, 2}, {pairs, 2}, {angles, 1}, {bias, 0}}) net.named(x, d, "s");
+    for (const uint32_t x : {q, k, v}) net.named(x, 1, "h");
+    for (const auto& [x, d] : std::vector<std::pair<uint32_t, size_t>>{{k, 2}, {v, 2}, {seen, 3}, {bias, 1}}) net.named(x, d, "t");
+    for (const uint32_t mask : {OPTIMA_NONE, seen, bias}) {
+      const std::vector<image::Attr> attrs{Net::real("scale", 0.5), Net::integer("is_causal", mask == OPTIMA_NONE ? 1 : 0)};
+      net.output(net.op("Attention", 23, mask == OPTIMA_NONE ? std::vector{q, k, v} : std::vector{q, k, v, mask}, 4, attrs, type));
+    }
+    for (const uint32_t out : net.nodes("Attention", 23, {q, k, v, OPTIMA_NONE, k, v}, std::vector<std::pair<Dims, int32_t>>(3, {Dims(4, -1), type}))) net.output(out);
+    net.output(net.op("RotaryEmbedding", 23, {pairs, angles, angles}, 4, {}, type));
+    std::vector<Shapes> sizes;
+    for (const Dims& d : std::vector<Dims>{{1, 4, 16, 16}, {2, 3, 3, 7}, {1, 6, 1, 20}, {1, 1, 33, 2}})
+      sizes.push_back({{d[0], d[1], d[2], 20}, {d[0], d[1], d[3], 20}, {d[0], d[1], d[3], 12}, {d[0], 1, d[2], d[3]}, {d[0], d[1], d[2], 12}, {1, d[2], 6}, {d[2], d[3]}});
+    right_at(bench, net, sizes, {.tolerance = tolerance});
+  }
 }
 
 TEST_CASE("products of two open matrices, and one with a bias") {
