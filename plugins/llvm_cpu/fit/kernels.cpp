@@ -56,7 +56,7 @@ void Kernels::collect(const Legs& legs, bool is_open) {
     plan_again(*leg, [&](const Site& site, const KernelSpec& spec) {
       const bool open = is_open && sites_.has(site);
       if (open && sites_.has_rows_of_one_vector(site, spec)) add(general(spec, all_but_rows(spec))), add(general(spec, sizes(spec)));
-      else if (!has(spec)) add(open ? general(spec, sites_.slots(site, spec)) : spec);
+      else if (!has(spec)) add(general(spec, open ? sites_.slots(site, spec) : std::vector<uint32_t>()));  // hints are slots always: the plan of a run knows less of them
     });
 }
 

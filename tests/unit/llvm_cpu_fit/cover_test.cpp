@@ -42,6 +42,23 @@ std::string uncovered(Net& net, const Shapes& shapes, int64_t count) {
 
 }  // namespace
 
+TEST_CASE("kernels of fixed sizes do where weights are far from caches, of which the plan of a run knows nothing") {
+  OpenNet net;
+  const uint32_t x = net.input({2, 32, 9, 9}), c = net.op("Conv", 11, {x, net.weights({48, 32, 3, 3}), net.weights({48})}, 4, {Net::ints("kernel_shape", {3, 3}), Net::ints("strides", {2, 2})});
+  const uint32_t mean = net.op("GlobalAveragePool", 1, {c}, 4);
+  net.output(net.op("MatMul", 13, {net.op("Reshape", 21, {mean, net.integers({2, 48})}, 2), net.weights({48, 200})}, 2));
+  for (cpu::Target target : targets()) {
+    target.far_weights = true;
+    const auto model = net.model();
+    const std::vector<cpu::KernelSpec> made = cpu::sample(model->raw, target, true).kernels;
+    target.far_weights = false;
+    const Fitter fitter(model->raw, target, true, [&](const cpu::KernelSpec& spec) {
+      return std::any_of(made.begin(), made.end(), [&](const cpu::KernelSpec& k) { return cpu::matches(k, spec); });
+    });
+    CHECK(cpu::names_of(model->raw, cpu::nodes_by_reference(fitter.first({{2, 32, 9, 9}})->draft)) == "");
+  }
+}
+
 TEST_CASE("a net along one axis has kernels at batches of any size") {
   OpenNet net;
   const uint32_t x = net.input({-1, 12, -1});
