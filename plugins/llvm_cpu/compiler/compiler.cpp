@@ -12,6 +12,7 @@
 #include "plugins/llvm_cpu/compiler/doors.hpp"
 #include "plugins/llvm_cpu/compiler/expanded.hpp"
 #include "plugins/llvm_cpu/compiler/tiles.hpp"
+#include "plugins/llvm_cpu/fit/fitter.hpp"
 #include "plugins/llvm_cpu/fit/kernel_table.hpp"
 #include "plugins/llvm_cpu/fit/sampler.hpp"
 #include "plugins/llvm_cpu/fit/whole.hpp"
@@ -89,18 +90,31 @@ void write_artifact(const Draft& draft, const KernelBuilder& builder, const sdk:
   sink.compat(record, plan.triple.substr(0, plan.triple.find('-')) + " " + plan.cpu);
 }
 
+/// What a run at the first sizes would leave to the reference, with these kernels and what it knows of the target.
+std::set<uint32_t> left_to_reference(const optima_graph& graph, const FitFile& file) {
+  if (file.first.empty()) return {};
+  const FitFile there = parse_fit_file(to_bytes(file));
+  const KernelTable table(there.kernels);
+  const Fitter fitter(graph, there.target, there.winograd, [&](const KernelSpec& spec) { return table.find(spec).has_value(); });
+  return nodes_by_reference(fitter.first(there.first)->draft);
+}
+
+void warn_of_reference(const Sampled& sampled, std::set<uint32_t> left, const sdk::Graph& graph, std::string_view stem, const sdk::Host& host) {
+  const std::string subgraph = "subgraph '" + std::string(stem) + "' has ";
+  if (sampled.samples == 0)
+    host.log(OPTIMA_LOG_WARN, "llvm_cpu",
+             subgraph + "open sizes for which no sample was found (" + sampled.trouble + "): it has no kernels, and the reference, which is slow, will run it");
+  left.insert(sampled.by_reference.begin(), sampled.by_reference.end());
+  if (!left.empty())
+    host.log(OPTIMA_LOG_WARN, "llvm_cpu", subgraph + "no kernels for " + std::to_string(left.size()) + " of its " + std::to_string(graph.image()->nodes.count) +
+                                              " nodes, and the reference, which is slow, will compute " + names_of(*graph.raw(), left));
+}
+
 /// An artifact that is planned where it runs: the graph and the kernels that sample sizes want.
 void write_fitted(const sdk::Graph& graph, const sdk::CompileRequest& request, const Target& target, bool winograd, KernelBuilder& builder, const sdk::Host& host, const sdk::Sink& sink) {
   for (uint32_t k = 0; k < graph.size(); ++k)
     if (const sdk::Verdict v = verdict_of(graph[k]); !v.yes()) throw sdk::Error(OPTIMA_UNSUPPORTED, v.text, graph[k].id());
   const Sampled sampled = sample(*graph.raw(), target, winograd, request.sizes());
-  if (sampled.samples == 0)
-    host.log(OPTIMA_LOG_WARN, "llvm_cpu", "subgraph '" + std::string(request.stem()) + "' has open sizes for which no sample was found (" + sampled.trouble +
-                                              "): it has no kernels, and the reference, which is slow, will run it");
-  if (!sampled.by_reference.empty())
-    host.log(OPTIMA_LOG_WARN, "llvm_cpu", "subgraph '" + std::string(request.stem()) + "' has no kernels for " + std::to_string(sampled.by_reference.size()) + " of its " +
-                                              std::to_string(graph.image()->nodes.count) + " nodes, and the reference, which is slow, will compute " +
-                                              names_of(*graph.raw(), sampled.by_reference));
   builder.build(sampled.kernels);
   FitFile file;
   file.target = target, file.winograd = winograd, file.first = sampled.shapes, file.also = sampled.also;
@@ -112,6 +126,7 @@ void write_fitted(const sdk::Graph& graph, const sdk::CompileRequest& request, c
     file.kernels.push_back({spec, k.name});
     if (written.insert(k.name).second) sink.file(k.name, k.bytes);
   }
+  warn_of_reference(sampled, left_to_reference(*graph.raw(), file), graph, request.stem(), host);
   sink.file(request.stem() + ".graph", reference::write_graph_file(graph, sink));
   sink.file(request.stem() + ".meta", to_bytes(file));
   sink.format(kFittedFormat);
