@@ -30,7 +30,7 @@ bool is_dequantize(const NodeView& node);
 bool is_transpose(const NodeView& node);
 
 /// What a QuantizeLinear makes, or a DequantizeLinear reads; nothing unless scale and zero point are constants that are here, of f32, finite
-/// and above 0.
+/// and above 0; a DequantizeLinear of blocks, or of 4 bits, may have any finite scales.
 std::optional<Codes> codes_of(const NodeView& node);
 /// Of the DequantizeLinear that makes a value, the same; nothing when something else makes it.
 std::optional<Codes> codes_behind(const GraphView& graph, uint32_t value);
