@@ -34,12 +34,13 @@ struct BlockMatrix {
   int64_t has_zeros, zero;  ///< a byte per scale, or this one for all
 };
 constexpr int64_t kMostBlockRows = 8;
-/// Few rows; by_columns, block a multiple of VL (of 2 VL with 4 bits), K of block. With 4 bits rows of x are split: even elements, then odd.
+/// Few rows; by_columns, K a multiple of block. `ways` codes lie in a lane of what is loaded: 1 where they are bytes, 2 where they are halves of bytes; the block is a multiple of
+/// VL * ways. Or 8, those of a word, where K is a multiple of VL * 8, and the block a multiple or a part of that and a multiple of 16. Rows of x are split as many ways.
 struct BlockRows {
   static constexpr char entry[] = "k_block_rows";
   static constexpr void sizes(auto& l, auto mark) { mark(l.M); }
   BlockMatrix of;
-  int64_t M, columns;  ///< rows, kMostBlockRows at most; columns of a unit
+  int64_t M, columns, ways;  ///< rows, kMostBlockRows at most; columns of a unit
 };
 struct BlockPanels {
   static constexpr char entry[] = "k_block_panels";
@@ -49,10 +50,10 @@ struct BlockPanels {
   BlockMatrix of;
   int64_t M, mr, nb;
 };
-/// Rows of K floats become their even elements, then their odd ones.
-struct SplitPairs {
-  static constexpr char entry[] = "k_split_pairs";
-  int64_t K;
+/// Rows of K floats: of each VL * ways of them every way-th, from the first, then from the second, ...
+struct SplitRows {
+  static constexpr char entry[] = "k_split_rows";
+  int64_t K, ways;
 };
 
 }  // namespace k
@@ -115,7 +116,7 @@ INL ivec wide(const void* p, bool is_signed) {
 
 /// Columns [n, n + C) of the result, M rows. `ahead`: what is read next lies so many bytes behind each column.
 INL void few_rows(const BlockMatrix& m, idx M, idx C, const float* x, const char* codes, const float* scales, const void* zeros, float* y, idx n, idx ahead) {
-  const idx steps = steps_along(m), half = m.K / 2, column = m.K * m.bits / 8;
+  const idx steps = steps_along(m), column = m.K * m.bits / 8;
   const char* at = codes + n * column;
   vec sum[8];
   UNROLL for (idx i = 0; i < C * M; i++) sum[i] = vec{};
@@ -134,12 +135,93 @@ INL void few_rows(const BlockMatrix& m, idx M, idx C, const float* x, const char
         ivec low = both & 15, high = both >> 4;
         if (m.is_signed) low = (low ^ 8) - 8, high = (high ^ 8) - 8;
         const vec even = __builtin_convertvector(low - zero, vec), odd = __builtin_convertvector(high - zero, vec);
-        UNROLL for (idx r = 0; r < M; r++) part[c * M + r] += even * ld(x + r * m.K + k), part[c * M + r] += odd * ld(x + r * m.K + half + k);
+        UNROLL for (idx r = 0; r < M; r++) part[c * M + r] += even * ld(x + r * m.K + 2 * k), part[c * M + r] += odd * ld(x + r * m.K + 2 * k + VL);
       }
     }
     UNROLL for (idx c = 0; c < C; c++) {
       const float scale = scales[(n + c) * steps + s];
       UNROLL for (idx r = 0; r < M; r++) sum[c * M + r] += part[c * M + r] * scale;
+    }
+  }
+  UNROLL for (idx c = 0; c < C; c++) UNROLL for (idx r = 0; r < M; r++) y[r * m.N + n + c] = lane_sum(sum[c * M + r]);
+}
+
+template <class T, idx B, idx... I>
+INL vec spread(const T* p, square::List<idx, I...>) {
+  typedef T few __attribute__((vector_size(B * sizeof(T))));
+  typedef float reals __attribute__((vector_size(B * sizeof(float))));
+  few f;
+  __builtin_memcpy(&f, p, sizeof f);
+  const reals r = __builtin_convertvector(f, reals);
+  return __builtin_shufflevector(r, r, I * B / VL...);
+}
+/// Each of B numbers in as many neighbouring lanes.
+template <class T>
+INL vec spread(const T* p, idx B) {
+  constexpr auto lanes = __make_integer_seq<square::List, idx, VL>();
+  if (B == 2) return spread<T, 2>(p, lanes);
+#if VW >= 8
+  if (B == 4) return spread<T, 4>(p, lanes);
+#endif
+#if VW >= 16
+  if (B == 8) return spread<T, 8>(p, lanes);
+#endif
+  return splat((float)p[0]);
+}
+INL vec zeros_of(const BlockMatrix& m, const void* zeros, idx s, idx B) { return m.is_signed ? spread((const int8_t*)zeros + s, B) : spread((const uint8_t*)zeros + s, B); }
+
+/// The codes of a word, one in each lane, as floats: where a vector holds all sixteen that there are, they are looked up, less the zero point of all.
+struct Words {
+  const BlockMatrix& m;
+#if VW == 16
+  static constexpr bool kLess = true;
+  METHOD vec table() const {
+    vec t;
+    UNROLL for (int32_t l = 0; l < VL; l++) t[l] = (float)((m.is_signed ? (l ^ 8) - 8 : l) - (m.has_zeros ? 0 : (int32_t)m.zero));
+    return t;
+  }
+  METHOD vec at(vec table, ivec word, idx k) const { return picked(table, word >> (int32_t)(4 * k)); }
+#else
+  static constexpr bool kLess = false;
+  METHOD vec table() const { return vec{}; }
+  METHOD vec at(vec, ivec word, idx k) const {
+    const ivec code = word >> (int32_t)(4 * k) & 15;
+    return __builtin_convertvector(m.is_signed ? (code ^ 8) - 8 : code, vec);
+  }
+#endif
+};
+
+/// As few_rows, of 8 codes in a lane: a scale in as many lanes as it has eighths.
+INL void few_rows_of_words(const BlockMatrix& m, idx M, idx C, const float* x, const char* codes, const float* scales, const void* zeros, float* y, idx n, idx ahead) {
+  const idx chunk = 8 * VL, steps = steps_along(m), column = m.K / 2, B = chunk > m.block ? chunk / m.block : 1;
+  const Words words{m};
+  const vec table = words.table();
+  const bool less = m.has_zeros || (!Words::kLess && m.zero);
+  vec sum[8];
+  UNROLL for (idx i = 0; i < C * M; i++) sum[i] = vec{};
+  ROLL for (idx k = 0; k < m.K; k += chunk) {
+    vec part[8], all[8];
+    ivec word[8];
+    UNROLL for (idx i = 0; i < C * M; i++) part[i] = vec{};
+    UNROLL for (idx r = 0; r < M; r++) all[r] = vec{};
+    UNROLL for (idx c = 0; c < C; c++) {
+      const char* p = codes + (n + c) * column + k / 2;
+      __builtin_prefetch(p + ahead, 0, 2);
+      __builtin_memcpy(&word[c], p, sizeof word[c]);
+    }
+    UNROLL for (idx i = 0; i < 8; i++) {
+      vec w[8];
+      UNROLL for (idx c = 0; c < C; c++) w[c] = words.at(table, word[c], i);
+      UNROLL for (idx r = 0; r < M; r++) {
+        const vec v = ld(x + r * m.K + k + i * VL);
+        if (less) all[r] += v;
+        UNROLL for (idx c = 0; c < C; c++) part[c * M + r] += w[c] * v;
+      }
+    }
+    UNROLL for (idx c = 0; c < C; c++) {
+      const idx s = (n + c) * steps + k / m.block;
+      const vec scale = spread(scales + s, B), zero = m.has_zeros ? zeros_of(m, zeros, s, B) : splat((float)m.zero);
+      UNROLL for (idx r = 0; r < M; r++) sum[c * M + r] += (less ? part[c * M + r] - zero * all[r] : part[c * M + r]) * scale;
     }
   }
   UNROLL for (idx c = 0; c < C; c++) UNROLL for (idx r = 0; r < M; r++) y[r * m.N + n + c] = lane_sum(sum[c * M + r]);
@@ -235,11 +317,13 @@ TEMPLATE(k_quantize_blocks, QuantizeBlocks, l) {
 }
 
 /// args: x, out. units = rows.
-TEMPLATE(k_split_pairs, SplitPairs, l) {
+TEMPLATE(k_split_rows, SplitRows, l) {
+  using namespace k;
   ROLL for (int64_t u = u0; u < u1; u++) {
     const float* __restrict x = (const float*)args[0] + u * l.K;
     float* __restrict out = (float*)args[1] + u * l.K;
-    for (int64_t i = 0; i < l.K / 2; i++) out[i] = x[2 * i], out[l.K / 2 + i] = x[2 * i + 1];
+    for (idx i = 0; i < l.K; i += l.ways * VL)
+      for (idx k = 0; k < l.ways; k++) for (idx j = 0; j < VL; j++) out[i + k * VL + j] = x[i + l.ways * j + k];
   }
 }
 
@@ -249,10 +333,14 @@ TEMPLATE(k_block_rows, BlockRows, l) {
   using namespace k::blocks;
   const auto rows = [&](idx M) __attribute__((always_inline)) {
     // As many columns at a time as accumulators allow: a load of x serves them all.
-    const idx end = imin(l.of.N, u1 * l.columns), C = M == 1 ? 4 : M <= 4 ? 2 : 1, ahead = C * l.of.K * l.of.bits / 8;
+    const idx end = imin(l.of.N, u1 * l.columns), C = M == 1 || (l.ways == 8 && M == 2) ? 4 : M <= 4 ? 2 : 1, bytes = C * l.of.K * l.of.bits / 8, ahead = l.ways == 8 ? imax(bytes, 4096) : bytes;
+    const auto some = [&](idx count, idx n) __attribute__((always_inline)) {
+      if (l.ways == 8) few_rows_of_words(l.of, M, count, (const float*)args[0], (const char*)args[1], (const float*)args[2], args[3], (float*)args[4], n, ahead);
+      else few_rows(l.of, M, count, (const float*)args[0], (const char*)args[1], (const float*)args[2], args[3], (float*)args[4], n, ahead);
+    };
     idx n = u0 * l.columns;
-    ROLL for (; n + C <= end; n += C) few_rows(l.of, M, C, (const float*)args[0], (const char*)args[1], (const float*)args[2], args[3], (float*)args[4], n, ahead);
-    ROLL for (; n < end; n++) few_rows(l.of, M, 1, (const float*)args[0], (const char*)args[1], (const float*)args[2], args[3], (float*)args[4], n, ahead);
+    ROLL for (; n + C <= end; n += C) some(C, n);
+    ROLL for (; n < end; n++) some(1, n);
   };
 #if GENERAL
   exactly(kMostBlockRows + 1, l.M, rows);

@@ -78,9 +78,19 @@ INL float across(vec v, F join) {
   UNROLL for (idx step = VL / 2; step > 0; step /= 2) UNROLL for (idx l = 0; l < step; l++) part[l] = join(part[l], part[l + step]);
   return part[0];
 }
-INL float lane_sum(vec v) {
-  return across(v, [](float a, float b) __attribute__((always_inline)) { return a + b; });
+/// The same order by halves of vectors.
+template <int L>
+using Lanes = float __attribute__((vector_size(L * sizeof(float))));
+template <int L>
+INL float sum_of(Lanes<L> v) {
+  if constexpr (L == 2) return v[0] + v[1];
+  else {
+    Lanes<L / 2> half[2];
+    __builtin_memcpy(half, &v, sizeof v);
+    return sum_of<L / 2>(half[0] + half[1]);
+  }
 }
+INL float lane_sum(vec v) { return sum_of<VL>(v); }
 INL float lane_max(vec v) {  // NaN wins
   return across(v, [](float a, float b) __attribute__((always_inline)) { return a > b || a != a ? a : b; });
 }

@@ -40,13 +40,22 @@ Operand zeros_of(const Codes& codes, k::BlockMatrix& m, LowerContext& ctx) {
   return ctx.bytes(raw_bytes(per_block<int8_t>(codes.zero, m)));
 }
 
+/// Codes in a lane as k_block_rows reads the matrix; 0: it does not.
+int64_t ways_of(const k::BlockMatrix& m, int64_t vl) {
+  if (!m.by_columns || m.K % m.block != 0) return 0;
+  if (m.bits == 8) return m.block % vl == 0 ? 1 : 0;
+  const int64_t words = 8 * vl;
+  if (m.K % words == 0 && m.block % 16 == 0 && (words % m.block == 0 || m.block % words == 0)) return 8;
+  return m.block % (2 * vl) == 0 ? 2 : 0;
+}
+
 /// Rows of x as k_block_rows reads them.
-Operand pairs_of(const Operand& x, int64_t M, int64_t K, LowerContext& ctx) {
+Operand split_rows(const Operand& x, int64_t M, int64_t K, int64_t ways, LowerContext& ctx) {
   Operand split = ctx.temporary(static_cast<uint64_t>(M * K) * sizeof(float)), to = split;
   to.written = true;
   Op op;
-  op.kernel = k::SplitPairs{.K = K};
-  op.args = {x, to}, op.units = M, op.work = M * K, op.label = "split pairs";
+  op.kernel = k::SplitRows{.K = K, .ways = ways};
+  op.args = {x, to}, op.units = M, op.work = M * K, op.label = "split rows";
   ctx.emit(std::move(op));
   return split;
 }
@@ -73,13 +82,13 @@ void lower_block_product(const Unit& u, LowerContext& ctx) {
   const Target& t = ctx.target();
   k::BlockMatrix m = matrix_of(u);
   const Operand zeros = zeros_of(codes, m, ctx), scales = ctx.bytes(raw_bytes(per_block<float>(codes.scale, m)));
-  const int64_t M = count(u.op.in_dims(0)) / m.K, vl = t.vector_width, run = m.bits == 4 ? 2 * vl : vl;
+  const int64_t M = count(u.op.in_dims(0)) / m.K, vl = t.vector_width, ways = M <= k::kMostBlockRows ? ways_of(m, vl) : 0;
   Operand x = ctx.read(u.inputs[0].value);
   Op op;
-  if (M <= k::kMostBlockRows && m.by_columns && m.block % run == 0 && m.K % m.block == 0) {
-    if (m.bits == 4) x = pairs_of(x, M, m.K, ctx);
+  if (ways) {
+    if (ways > 1) x = split_rows(x, M, m.K, ways, ctx);
     const int64_t columns = std::max<int64_t>(4, (64 << 10) / m.K / 4 * 4);
-    op.kernel = k::BlockRows{.of = m, .M = M, .columns = columns};
+    op.kernel = k::BlockRows{.of = m, .M = M, .columns = columns, .ways = ways};
     op.units = divide_up(m.N, columns);
   } else {
     const int64_t nb = std::min<int64_t>(3, divide_up(m.N, vl)), mr = std::min<int64_t>(M, t.registers >= 32 ? 8 : 4);
