@@ -214,6 +214,10 @@ def cases():
                hidden_size=6, direction="bidirectional", tolerance=(0, 0.03))  # there the activations are quantized, too
     yield Case("GatherBlockQuantized", "GatherBlockQuantized", [Const(u8(7, 64)), np.array([[1, 5, 0]], np.int64), Const(f32(7, 2)), Const(u8(7, 2))],
                bits=8, block_size=32, gather_axis=0, quantize_axis=1)
+    for tag, width, zeros in (("_middle", 64, None), ("_pairs", 32, None), ("_pairs_zeros", 48, u8(7, 2))):
+        bits, blocks = (8 if tag == "_middle" else 4), (3 if zeros is not None else 2)
+        yield Case("GatherBlockQuantized" + tag, "GatherBlockQuantized", [Const(u8(7, width)), np.array([[1, 5, 0]], np.int64), Const(f32(7, blocks))] + ([Const(zeros)] if zeros is not None else []),
+                   bits=bits, block_size=32, gather_axis=0, quantize_axis=1)
 
 
 def run_standard(text, given):

@@ -268,16 +268,35 @@ Text matmul_bnb4(Contributed& n) {
 }
 
 /// Rows of a matrix of blocks: codes, scales and zero points are gathered, then dequantized.
+/// Bytes of two codes each along the last axis become twice as many bytes of one, the lower half first; of `rank`.
+Text halves_of_bytes(const Text& out, const Text& in, int rank) {
+  Dims keep(static_cast<size_t>(rank - 1), 0);
+  keep.push_back(-1);
+  return cat(out, "l = BitwiseAnd(", in, ", fifteen) ", out, "h = BitShift <direction = \"RIGHT\"> (", in, ", four) ", out, "lu = Unsqueeze(", out, "l, last) ", out, "hu = Unsqueeze(", out,
+             "h, last) ", out, "b = Concat <axis = -1> (", out, "lu, ", out, "hu) ", int_list(cat(out, "k"), keep), out, " = Reshape(", out, "b, ", out, "k) ");
+}
+
+/// Rows of codes. As bytes they are centred on the middle where no zero points say otherwise, and those of 4 bits lie two in a byte, as MatMulNBits has them (tied embeddings).
 Text gather_block_quantized(Contributed& n) {
-  const int rank = n.rank(0);
-  const int64_t axis = n.integer("quantize_axis", 1);
-  if (rank != 2 || n.rank(1) < 0 || n.integer("gather_axis", 0) != 0 || (axis != 1 && axis != -1)) return "";
+  const int rank = n.rank(0), out_rank = n.rank(1) + 1;
+  const int64_t axis = n.integer("quantize_axis", 1), bits = n.integer("bits", 4);
+  if (rank != 2 || out_rank < 1 || n.integer("gather_axis", 0) != 0 || (axis != 1 && axis != -1)) return "";
   const int32_t type = n.dtype(0);
-  if (type != kI4 && type != kU4 && !(type == kU8 && n.integer("bits", 4) == 8 && n.has(3))) return "";
-  Text steps = "q = Gather(data, at) s = Gather(scales, at) ";
-  if (n.has(3)) steps += "z = Gather(zeros, at) ";
+  const bool bytes = type == kU8, pairs = bytes && bits == 4;
+  if (type != kI4 && type != kU4 && !(bytes && (bits == 8 || bits == 4))) return "";
+  Text steps = cat(pairs ? "bytes" : "q", " = Gather(data, at) s = Gather(scales, at) ");
+  if (pairs) {
+    const Text mask = n.constant("mask", kU8, {}, "\x0f"), shift = n.constant("shift", kU8, {}, "\x04");
+    steps += cat("fifteen = Identity(", mask, ") four = Identity(", shift, ") ", int_list("last", {-1}), halves_of_bytes("q", "bytes", out_rank));
+  }
+  if (n.has(3)) steps += cat(pairs ? "zbytes" : "z", " = Gather(zeros, at) ");
+  if (n.has(3) && pairs) steps += halves_of_bytes("zs", "zbytes", out_rank) + cat(int_list("from", {0}), "till = Shape <start = -1> (s) z = Slice(zs, from, till, last) ");
+  if (!n.has(3) && bytes) {
+    const Text middle = n.constant("middle", kU8, {}, pairs ? "\x08" : "\x80");
+    steps += cat("grid = Shape(s) z = Expand(", middle, ", grid) ");
+  }
   return cat("(data, at, scales, zeros) => (Y) { ", steps, "Y = DequantizeLinear <axis = ", n.rank(1), ", block_size = ", n.integer("block_size", 128), "> (q, s",
-             n.has(3) ? ", z) }" : ") }");
+             n.has(3) || bytes ? ", z) }" : ") }");
 }
 
 /// W [dirs, I, 4H] and R [dirs, H, 4H] lie the other way round than in LSTM; scales per direction, or per direction and row.
