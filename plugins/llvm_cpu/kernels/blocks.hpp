@@ -36,6 +36,7 @@ struct BlockMatrix {
 constexpr int64_t kMostBlockRows = 8;
 /// Few rows; by_columns, K a multiple of block. `ways` codes lie in a lane of what is loaded: 1 where they are bytes, 2 where they are halves of bytes; the block is a multiple of
 /// VL * ways. Or 8, those of a word, where K is a multiple of VL * 8, and the block a multiple or a part of that and a multiple of 16. Rows of x are split as many ways.
+/// Not by_columns: 8 ways, N a multiple of VL * 8; x lies as it is, and of each VL * 8 scales and zero points every eighth come first, then those behind them, ...
 struct BlockRows {
   static constexpr char entry[] = "k_block_rows";
   static constexpr void sizes(auto& l, auto mark) { mark(l.M); }
@@ -227,6 +228,46 @@ INL void few_rows_of_words(const BlockMatrix& m, idx M, idx C, const float* x, c
   UNROLL for (idx c = 0; c < C; c++) UNROLL for (idx r = 0; r < M; r++) y[r * m.N + n + c] = lane_sum(sum[c * M + r]);
 }
 
+/// Columns [n0, n1) of the result, M rows, of a matrix that does not lie by columns: G of the eight codes of a word at a time. A block of rows of the matrix goes into all columns
+/// before the next, so that what is read lies together. scratch: M * (n1 - n0) floats.
+INL void few_rows_across(const BlockMatrix& m, idx M, idx G, const float* x, const char* codes, const float* scales, const void* zeros, float* y, idx n0, idx n1, float* scratch) {
+  constexpr idx chunk = 8 * VL, kAhead = 128;
+  const Words words{m};
+  const vec table = words.table();
+  const bool less = m.has_zeros || (!Words::kLess && m.zero);
+  ROLL for (idx i = 0; i < M * (n1 - n0); i += VL) st(scratch + i, vec{});
+  ROLL for (idx s = 0; s < steps_along(m); s++) {
+    const idx k0 = s * m.block, k1 = imin(m.K, k0 + m.block);
+    float all[8];
+    UNROLL for (idx r = 0; r < M; r++) all[r] = 0;
+    if (less) ROLL for (idx k = k0; k < k1; k++) UNROLL for (idx r = 0; r < M; r++) all[r] += x[r * m.K + k];
+    ROLL for (idx n = n0; n < n1; n += chunk) UNROLL for (idx g = 0; g < 8; g += G) {
+      vec part[8];
+      UNROLL for (idx i = 0; i < G * M; i++) part[i] = vec{};
+      ROLL for (idx k = k0; k < k1; k++) {
+        const char* p = codes + (k * m.N + n) / 2;
+        if (g == 0) __builtin_prefetch(p + kAhead, 0, 2);
+        ivec word;
+        __builtin_memcpy(&word, p, sizeof word);
+        UNROLL for (idx i = 0; i < G; i++) {
+          const vec w = words.at(table, word, g + i);
+          UNROLL for (idx r = 0; r < M; r++) part[i * M + r] += w * x[r * m.K + k];
+        }
+      }
+      UNROLL for (idx i = 0; i < G; i++) {
+        const idx at = s * m.N + n + (g + i) * VL;
+        const vec scale = ld(scales + at), zero = m.has_zeros ? __builtin_convertvector(wide((const char*)zeros + at, m.is_signed), vec) : splat((float)m.zero);
+        UNROLL for (idx r = 0; r < M; r++) {
+          float* to = scratch + (n - n0) * M + (r * 8 + g + i) * VL;
+          st(to, ld(to) + (less ? part[i * M + r] - zero * all[r] : part[i * M + r]) * scale);
+        }
+      }
+    }
+  }
+  ROLL for (idx n = n0; n < n1; n += chunk) ROLL for (idx r = 0; r < M; r++) ROLL for (idx i = 0; i < 8; i++) ROLL for (idx j = 0; j < VL; j++)
+    y[r * m.N + n + 8 * j + i] = scratch[(n - n0) * M + (r * 8 + i) * VL + j];
+}
+
 typedef uint8_t half_bytes __attribute__((vector_size(VW / 2)));
 typedef int32_t half_ivec __attribute__((vector_size(VW * 2)));
 template <idx... I>
@@ -327,11 +368,15 @@ TEMPLATE(k_split_rows, SplitRows, l) {
   }
 }
 
-/// args: x [M][K], codes, scales, zero points or null, y [M][N]. units = groups of `columns`.
+/// args: x [M][K], codes, scales, zero points or null, y [M][N]. units = groups of `columns`. scratch, of a matrix that is not by_columns: M * N floats.
 TEMPLATE(k_block_rows, BlockRows, l) {
   using namespace k;
   using namespace k::blocks;
   const auto rows = [&](idx M) __attribute__((always_inline)) {
+    if (!l.of.by_columns) {
+      const idx G = M == 1 ? 8 : M == 2 ? 4 : M <= 4 ? 2 : 1;
+      return few_rows_across(l.of, M, G, (const float*)args[0], (const char*)args[1], (const float*)args[2], args[3], (float*)args[4], u0 * l.columns, u1 * l.columns, (float*)scratch);
+    }
     // As many columns at a time as accumulators allow: a load of x serves them all.
     const idx end = imin(l.of.N, u1 * l.columns), C = M == 1 || (l.ways == 8 && M == 2) ? 4 : M <= 4 ? 2 : 1, bytes = C * l.of.K * l.of.bits / 8, ahead = l.ways == 8 ? imax(bytes, 4096) : bytes;
     const auto some = [&](idx count, idx n) __attribute__((always_inline)) {

@@ -121,6 +121,25 @@ TEST_CASE("blocks whose scales are 0 or below, of any part of a word's lanes and
     }
 }
 
+TEST_CASE("a few rows by a matrix of 4 bits that lies by rows, on vectors of every width") {
+  Bench bench;
+  for (const char* cpu : {"", "haswell"})
+    for (const int32_t type : {OPTIMA_U4, OPTIMA_I4}) {
+      CAPTURE(cpu);
+      CAPTURE(type);
+      Net net;
+      for (const auto& [K, block] : std::vector<std::pair<int64_t, int64_t>>{{64, 16}, {100, 32}, {96, 96}, {48, 0}})
+        for (const bool zeros : {false, true})
+          for (const int64_t M : {1, 2, 3, 8}) net.output(net.node("MatMul", 13, {net.input({M, K}), weights(net, {K, 256, block, type, false, zeros})}, {M, 256}));
+      const std::vector<optima_option> options{seam::option("llvm_cpu.cpu", cpu)};
+      const auto c = compile(bench, net, options);
+      REQUIRE(c->code == OPTIMA_OK);
+      CHECK(has_kernel(*c, "block_rows"));
+      CHECK_FALSE(has_kernel(*c, "block_panels"));
+      matches_reference(bench, net, 1e-5, options);
+    }
+}
+
 TEST_CASE("a matrix of 4 bits stays codes in the package, and is read as it lies where rows are few") {
   Bench bench;
   for (const int64_t M : {1, 8, 9}) {

@@ -24,25 +24,29 @@ k::BlockMatrix matrix_of(const Unit& u) {
           .block = in.codes->block ? std::min(in.codes->block, K) : K, .K = K, .N = N, .has_zeros = 0, .zero = 0};
 }
 
-/// A number per block, as the kernel reads them. One for all is written out.
+/// A number per block, as the kernel reads them. One for all is written out. `eighths`: of so many every eighth first, then those behind them; 0 = as they are.
 template <class T, class V>
-std::vector<T> per_block(const std::vector<V>& given, const k::BlockMatrix& m) {
+std::vector<T> per_block(const std::vector<V>& given, const k::BlockMatrix& m, int64_t eighths) {
   const auto wanted = static_cast<size_t>(m.N * divide_up(m.K, m.block));
   if (given.size() == 1) return std::vector<T>(wanted, static_cast<T>(given[0]));
-  return {given.begin(), given.end()};
+  std::vector<T> out(given.begin(), given.end());
+  const auto all = static_cast<size_t>(eighths), lanes = all / 8;
+  for (size_t k = 0; all && k < out.size(); ++k) out[k] = static_cast<T>(given[k / all * all + k % lanes * 8 + k % all / lanes]);
+  return out;
 }
 
-Operand zeros_of(const Codes& codes, k::BlockMatrix& m, LowerContext& ctx) {
+Operand zeros_of(const Codes& codes, k::BlockMatrix& m, int64_t eighths, LowerContext& ctx) {
   const auto first = codes.zero.front();
   m.zero = first;
   if (std::all_of(codes.zero.begin(), codes.zero.end(), [&](int32_t z) { return z == first; })) return LowerContext::null();
   m.zero = 0, m.has_zeros = 1;
-  return ctx.bytes(raw_bytes(per_block<int8_t>(codes.zero, m)));
+  return ctx.bytes(raw_bytes(per_block<int8_t>(codes.zero, m, eighths)));
 }
 
 /// Codes in a lane as k_block_rows reads the matrix; 0: it does not.
 int64_t ways_of(const k::BlockMatrix& m, int64_t vl) {
-  if (!m.by_columns || m.K % m.block != 0) return 0;
+  if (!m.by_columns) return m.bits == 4 && m.N % (8 * vl) == 0 ? 8 : 0;
+  if (m.K % m.block != 0) return 0;
   if (m.bits == 8) return m.block % vl == 0 ? 1 : 0;
   const int64_t words = 8 * vl;
   if (m.K % words == 0 && m.block % 16 == 0 && (words % m.block == 0 || m.block % words == 0)) return 8;
@@ -81,13 +85,14 @@ void lower_block_product(const Unit& u, LowerContext& ctx) {
   const Codes& codes = *u.inputs[1].codes;
   const Target& t = ctx.target();
   k::BlockMatrix m = matrix_of(u);
-  const Operand zeros = zeros_of(codes, m, ctx), scales = ctx.bytes(raw_bytes(per_block<float>(codes.scale, m)));
-  const int64_t M = count(u.op.in_dims(0)) / m.K, vl = t.vector_width, ways = M <= k::kMostBlockRows ? ways_of(m, vl) : 0;
+  const int64_t M = count(u.op.in_dims(0)) / m.K, vl = t.vector_width, ways = M <= k::kMostBlockRows ? ways_of(m, vl) : 0, eighths = ways && !m.by_columns ? 8 * vl : 0;
+  const Operand zeros = zeros_of(codes, m, eighths, ctx), scales = ctx.bytes(raw_bytes(per_block<float>(codes.scale, m, eighths)));
   Operand x = ctx.read(u.inputs[0].value);
   Op op;
   if (ways) {
-    if (ways > 1) x = split_rows(x, M, m.K, ways, ctx);
-    const int64_t columns = std::max<int64_t>(4, (64 << 10) / m.K / 4 * 4);
+    if (ways > 1 && m.by_columns) x = split_rows(x, M, m.K, ways, ctx);
+    const int64_t columns = eighths ? eighths : std::max<int64_t>(4, (64 << 10) / m.K / 4 * 4);
+    if (eighths) op.scratch_per_thread = static_cast<uint64_t>(M * m.N) * sizeof(float);
     op.kernel = k::BlockRows{.of = m, .M = M, .columns = columns, .ways = ways};
     op.units = divide_up(m.N, columns);
   } else {
