@@ -521,6 +521,15 @@ def transformers():
     yield Case(op + "_token", op, alone + [v[:1] for v in cached] + [np.array([6], np.int32), Const(np.array([7], np.int32))] + [*few], outputs=3, do_rotary=1, **given)
     joined = np.concatenate([v[:1, :1] for v in fresh], axis=2)
     yield Case(op + "_packed", op, [joined, None, None] + [v[:1] for v in cached] + [np.array([6], np.int32), Const(np.array([7], np.int32))] + [*few], outputs=3, do_rotary=1, **given)
+    ends = lambda *lengths: [np.array([t - 1 for t in lengths], np.int32), Const(np.array([max(lengths)], np.int32)), *few]
+    slides = dict(outputs=3, do_rotary=1, sliding_window_cache=1, **given)  # of 6 rows; at these lengths all of them hold a key
+    yield Case(op + "_slides", op, token + [*cached] + ends(9, 6), local_window_size=4, **slides)
+    yield Case(op + "_slides_full", op, token + [*cached] + ends(12, 7), local_window_size=6, **slides)
+    yield Case(op + "_slides_chunk", op, one + [v[:1] for v in cached] + ends(9), local_window_size=4, softcap=3.0, **slides)
+    long = [f32(2, 9, 4 * size), f32(2, 9, groups * size), f32(2, 9, groups * size)]
+    yield Case(op + "_slides_prompt", op, long + [*cached] + ends(9, 9), local_window_size=4, **slides)
+    yield Case(op + "_around", op, fresh + [*none] + first, outputs=3, causal=0, **given)
+    yield Case(op + "_around_past", op, one + [v[:1] for v in cached] + ends(9), outputs=3, do_rotary=1, causal=0, **given)
     sink = Const(f32(4))
     for tag, bias, sinks, more in (("_bias", f32(2, 4, 1, 7), None, {}), ("_bias_one", f32(1, 1, 1, 7), None, dict(softcap=3.0)), ("_sink", None, sink, {}), ("_smooth", None, None, dict(smooth_softmax=1)),
                                    ("_sink_bias", f32(1, 4, 1, 7), sink, dict(local_window_size=4))):

@@ -256,6 +256,43 @@ Text softmax_text(const Contributed& n, int sink_at, int64_t groups, int64_t eac
   return out + cat("p_all = Softmax <axis = -1> (wider) ", int_list("p_from", {0}), int_list("p_to", {-1}), int_list("p_axis", {4}), "p = Slice(p_all, p_from, p_to, p_axis) ");
 }
 
+/// A cache of one window [batch, groups, capacity, size], which holds the last keys of each sample, rows [0, L) of it: L(T) of T tokens follows from T alone (the operator's page, "Windowed
+/// KV Cache"). positions [batch, rows of the cache and new ones] and is_stale, those that hold none; index [batch, capacity], where each row of the present one lies among them.
+Text windowed_cache(int64_t window) {
+  const auto rows_of = [](const Text& name, const Text& tokens) {
+    return cat(name, "_a = Sub(", tokens, ", capacity) ", name, "_b = Add(", name, "_a, slack) ", name, "_c = Div(", name, "_b, stride) ", name, "_d = Max(", name, "_c, zero) ", name, "_e = Mul(", name, "_d, stride) ",
+               name, " = Sub(", tokens, ", ", name, "_e) ", name, "_from = Sub(", tokens, ", ", name, ") ");
+  };
+  return cat("capacity_1 = Shape <start = 2, end = 3> (past_key) capacity = Squeeze(capacity_1) width = Constant <value_int = ", window, "> () slack_any = Sub(capacity, width) slack = Max(slack_any, zero) ",
+             "stride = Add(slack, one) ends_2 = Unsqueeze(ends, axis_1) ", rows_of("held", "before"), rows_of("holds", "ends_2"),
+             "row_count = Add(capacity, length) rows = Range(zero, row_count, one) is_new = GreaterOrEqual(rows, capacity) is_old = Not(is_new) behind = Sub(rows, capacity) new_place = Add(before, behind) ",
+             "old_place = Add(held_from, rows) positions = Where(is_new, new_place, old_place) is_beyond = GreaterOrEqual(rows, held) is_stale = And(is_beyond, is_old) ",
+             "places = Range(zero, capacity, one) wanted = Add(holds_from, places) own_end = Identity(holds) from_new = GreaterOrEqual(wanted, before) new_row_0 = Sub(wanted, before) new_row = Add(new_row_0, capacity) ",
+             "old_row = Sub(wanted, held_from) found = Where(from_new, new_row, old_row) most = Sub(row_count, one) index = Min(found, most) ");
+}
+
+/// Of past and present keys side by side those that each sample has, in order: an index past the new keys is no key of anybody.
+Text growing_cache() {
+  return "past_1 = Shape <start = 2, end = 3> (past_key) past_count = Squeeze(past_1) count = Max(total_0, past_count) places = Range(zero, count, one) own_place = Sub(places, before) "
+         "moved = Add(own_place, past_count) is_past = Less(places, before) found = Where(is_past, places, moved) most_1 = Add(past_count, length) most = Sub(most_1, one) index = Min(found, most) "
+         "own_end = Add(before, length) ";
+}
+
+/// hidden [batch, queries or 1, keys]: which keys a query does not see, by their "places" and the queries' own, "at".
+Text hidden_text(const Contributed& n, bool windowed) {
+  const int64_t window = n.integer("local_window_size", -1);
+  const Text keys = windowed ? "key_places" : "places";
+  Text out = windowed ? Text("key_places = Unsqueeze(positions, axis_1) last = Unsqueeze(at, axis_2) ") : Text("last = Unsqueeze(at, axis_2) "), hidden = "after";
+  if (n.integer("causal", 1) != 0) out += cat("after = Greater(", keys, ", last) ");
+  else out += cat("ends_c = Unsqueeze(ends, axis_1) ends_3 = Unsqueeze(ends_c, axis_2) after = GreaterOrEqual(", keys, ", ends_3) ");
+  if (window > 0) {  // so many keys, its own among them
+    out += cat("window = Constant <value_int = ", window - 1, "> () first = Sub(last, window) far = Less(", keys, ", first) outside = Or(after, far) ");
+    hidden = "outside";
+  }
+  if (!windowed) return cat(out, "hidden_3 = Identity(", hidden, ") ");
+  return cat(out, "stale = Unsqueeze(is_stale, axis_1) hidden_3 = Or(", hidden, ", stale) ");
+}
+
 }  // namespace
 
 /// Queries of several heads on each head of keys and values, which go on in a cache: each sample's own length of it is seqlens_k + 1, the present
@@ -266,7 +303,8 @@ Text group_query_attention(Contributed& n) {
     if (n.has(k)) return "";
   const int64_t heads = n.integer("num_heads", 0), groups = n.integer("kv_num_heads", 0), window = n.integer("local_window_size", -1);
   const auto q = n.dims(kQuery), cache = n.dims(kCos);
-  const bool packed = !n.has(kKey), rotary = n.integer("do_rotary", 0) != 0;
+  const bool packed = !n.has(kKey), rotary = n.integer("do_rotary", 0) != 0, windowed = n.integer("sliding_window_cache", 0) != 0;
+  if (windowed && (window < 1 || !n.has(kPastKey) || n.has(kScores))) return "";
   if (heads < 1 || groups < 1 || heads % groups != 0 || !q || q->size() != 3 || n.has(kKey) != n.has(kValue) || n.has(kPastKey) != n.has(kPastValue)) return "";
   if (n.has_output(3) || (rotary && (!cache || cache->size() != 2 || !n.has(kSin)))) return "";
   const int64_t all = packed ? heads + 2 * groups : heads, size = (*q)[2] / all;
@@ -287,14 +325,12 @@ Text group_query_attention(Contributed& n) {
     turned_q = "q_t", turned_k = "k_t";
   }
   out += permuted("k_own", turned_k, {0, 2, 1, 3}) + permuted("v_own", "v_4", {0, 2, 1, 3});
-  // Of past and present keys side by side those that each sample has, in order: an index past the new keys is no key of anybody.
   out += "total_l = Cast <to = 7> (total) total_0 = Squeeze(total_l) ";
   if (n.has(kPastKey)) {
-    out += "past_1 = Shape <start = 2, end = 3> (past_key) past_count = Squeeze(past_1) count = Max(total_0, past_count) places = Range(zero, count, one) own_place = Sub(places, before) "
-           "moved = Add(own_place, past_count) is_past = Less(places, before) found = Where(is_past, places, moved) most_1 = Add(past_count, length) most = Sub(most_1, one) index = Min(found, most) ";
+    out += windowed ? windowed_cache(window) : growing_cache();
     const bool single = (*q)[0] == 1;
     if (single) out += cat(int_list("axis_0", {0}), "index_row = Squeeze(index, axis_0) ");
-    else out += cat("index_3 = Unsqueeze(index, axis_2) own_end = Add(before, length) has_key = Less(places, own_end) ", int_list("around", {1, 3}), "kept = Unsqueeze(has_key, around) ", scalar("none", 0, "Q"));
+    else out += cat("index_3 = Unsqueeze(index, axis_2) has_key = Less(places, own_end) ", int_list("around", {1, 3}), "kept = Unsqueeze(has_key, around) ", scalar("none", 0, "Q"));
     for (const char* each : {"k", "v"}) {
       const Text e = each, name = cat("present_", e == "k" ? "key" : "value"), both = cat(e, "_both");
       out += cat(both, " = Concat <axis = 2> (past_", e == "k" ? "key" : "value", ", ", e, "_own) ");
@@ -304,8 +340,9 @@ Text group_query_attention(Contributed& n) {
   } else {
     out += "places = Range(zero, length, one) present_key = Identity(k_own) present_value = Identity(v_own) ";
   }
+  const Text keys = windowed ? "k_both" : "present_key", values = windowed ? "v_both" : "present_value";
   // Queries of a group side by side.
-  out += cat(permuted("q_own", turned_q, {0, 2, 1, 3}), int_list("grouped", {0, groups, heads / groups, -1, size}), "q5 = Reshape(q_own, grouped) k5 = Unsqueeze(present_key, axis_2) v5 = Unsqueeze(present_value, axis_2) ",
+  out += cat(permuted("q_own", turned_q, {0, 2, 1, 3}), int_list("grouped", {0, groups, heads / groups, -1, size}), "q5 = Reshape(q_own, grouped) k5 = Unsqueeze(", keys, ", axis_2) v5 = Unsqueeze(", values, ", axis_2) ",
              permuted("kt", "k5", {0, 1, 2, 4, 3}), "raw = MatMul(q5, kt) ", scalar("factor", scale_of(n, size), "Q"), "scaled = Mul(raw, factor) ");
   Text scores_name = "scaled";
   if (const float cap = n.real("softcap", 0); cap > 0) {
@@ -318,13 +355,8 @@ Text group_query_attention(Contributed& n) {
     out += cat(bias, "biased = Add(", scores_name, ", bias_5) ");
     scores_name = "biased";
   }
-  out += "last = Unsqueeze(at, axis_2) after = Greater(places, last) ";
-  Text hidden = "after";
-  if (window > 0) {  // so many keys, its own among them
-    out += cat("window = Constant <value_int = ", window - 1, "> () first = Sub(last, window) far = Less(places, first) outside = Or(after, far) ");
-    hidden = "outside";
-  }
-  out += cat(int_list("head_axes", {1, 2}), "hidden = Unsqueeze(", hidden, ", head_axes) ", scalar("nothing", -1e30, "Q"), "seen = Where(hidden, nothing, ", scores_name, ") ", softmax_text(n, kSink, groups, heads / groups), "o5 = MatMul(p, v5) ",
+  out += hidden_text(n, windowed);
+  out += cat(int_list("head_axes", {1, 2}), "hidden = Unsqueeze(hidden_3, head_axes) ", scalar("nothing", -1e30, "Q"), "seen = Where(hidden, nothing, ", scores_name, ") ", softmax_text(n, kSink, groups, heads / groups), "o5 = MatMul(p, v5) ",
              int_list("by_head", {0, heads, -1, size}), "o = Reshape(o5, by_head) ", permuted("ot", "o", {0, 2, 1, 3}), int_list("joined", {0, 0, heads * size}), "Y = Reshape(ot, joined) }");
   return out;
 }
