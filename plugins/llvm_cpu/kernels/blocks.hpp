@@ -296,9 +296,43 @@ INL void unpack_columns(const BlockMatrix& m, const void* codes, const float* sc
   }
 }
 
+/// Whether columns are whole words of codes of 4 bits, and a vector of words is whole blocks, or part of one.
+INL bool is_of_words(const BlockMatrix& m) {
+  constexpr idx chunk = 8 * VL;
+  return m.bits == 4 && m.by_columns && m.K % chunk == 0 && m.block % 16 == 0 && (chunk % m.block == 0 || m.block % chunk == 0);
+}
+
+/// As unpack_columns: words of VL columns change places with one another, and their codes then lie as they are wanted.
+INL void unpack_words(const BlockMatrix& m, const void* codes, const float* scales, const void* zeros, idx n0, idx cols, idx width, float* to) {
+  constexpr idx chunk = 8 * VL;
+  const idx steps = steps_along(m);
+  const Words words{m};
+  const vec table = words.table();
+  const bool less = m.has_zeros || (!Words::kLess && m.zero);
+  ROLL for (idx j = 0; j < cols; j += VL) ROLL for (idx k = 0; k < m.K; k += chunk) {
+    vec r[VL], scale{}, zero{};
+    UNROLL for (idx l = 0; l < VL; l++) __builtin_memcpy(&r[l], (const char*)codes + (imin(n0 + j + l, m.N - 1) * m.K + k) / 2, sizeof r[l]);
+    transpose(r);
+    UNROLL for (idx q = 0; q < VL; q++) {
+      if (8 * q % m.block == 0) UNROLL for (idx l = 0; l < VL; l++) {
+        const idx at = imin(n0 + j + l, m.N - 1) * steps + (k + 8 * q) / m.block;
+        scale[l] = scales[at];
+        if (less) zero[l] = (float)zero_of(m, zeros, at);
+      }
+      ivec word;
+      __builtin_memcpy(&word, &r[q], sizeof word);
+      UNROLL for (idx i = 0; i < 8; i++) {
+        const vec code = words.at(table, word, i);
+        st(to + (k + 8 * q + i) * width + j, (less ? code - zero : code) * scale);
+      }
+    }
+  }
+}
+
 /// Columns [n0, n0 + cols) as floats: [K][width]; behind them 0 or copies of the last one.
 INL void unpack(const BlockMatrix& m, const void* codes, const float* scales, const void* zeros, idx n0, idx cols, idx width, float* to) {
   const idx steps = steps_along(m);
+  if (is_of_words(m)) return unpack_words(m, codes, scales, zeros, n0, cols, width, to);
   if (m.by_columns && m.block % VL == 0 && m.K % m.block == 0) return unpack_columns(m, codes, scales, zeros, n0, cols, width, to);
   ROLL for (idx k = 0; k < m.K; k++) for (idx j = cols; j < width; j++) to[k * width + j] = 0;
   if (m.by_columns) {
