@@ -278,6 +278,18 @@ Text growing_cache() {
          "own_end = Add(before, length) ";
 }
 
+/// row_index [batch, groups, keys], where each present key lies among the rows of all heads: [batch * groups * (those that "index" counts and one of zeros), size]. Zeros stand behind the
+/// keys that a sample has.
+Text rows_of_heads(int64_t groups, int64_t size) {
+  Dims heads;
+  for (int64_t g = 0; g < groups; ++g) heads.push_back(g);
+  return cat("has_key = Less(places, own_end) blank_at = Add(most, one) row_of_head = Where(has_key, index, blank_at) row_3 = Unsqueeze(row_of_head, axis_1) rows_each = Add(blank_at, one) "
+             "batch_1 = Shape <start = 0, end = 1> (Q) batch = Squeeze(batch_1) samples = Range(zero, batch, one) head_count = Constant <value_int = ", groups, "> () first_heads = Mul(samples, head_count) "
+             "first_heads_2 = Unsqueeze(first_heads, axis_1) ", int_list("head_places", heads), "head_at = Add(first_heads_2, head_places) head_rows = Mul(head_at, rows_each) head_rows_3 = Unsqueeze(head_rows, axis_2) "
+             "row_index = Add(head_rows_3, row_3) ", int_list("blank_rest", {groups, 1, size}), "blank_shape = Concat <axis = 0> (batch_1, blank_rest) blank_f = ConstantOfShape(blank_shape) blank = CastLike(blank_f, Q) ",
+             int_list("row_shape", {-1, size}));
+}
+
 /// hidden [batch, queries or 1, keys]: which keys a query does not see, by their "places" and the queries' own, "at".
 Text hidden_text(const Contributed& n, bool windowed) {
   const int64_t window = n.integer("local_window_size", -1);
@@ -330,12 +342,12 @@ Text group_query_attention(Contributed& n) {
     out += windowed ? windowed_cache(window) : growing_cache();
     const bool single = (*q)[0] == 1;
     if (single) out += cat(int_list("axis_0", {0}), "index_row = Squeeze(index, axis_0) ");
-    else out += cat("index_3 = Unsqueeze(index, axis_2) has_key = Less(places, own_end) ", int_list("around", {1, 3}), "kept = Unsqueeze(has_key, around) ", scalar("none", 0, "Q"));
+    else out += rows_of_heads(groups, size);
     for (const char* each : {"k", "v"}) {
       const Text e = each, name = cat("present_", e == "k" ? "key" : "value"), both = cat(e, "_both");
       out += cat(both, " = Concat <axis = 2> (past_", e == "k" ? "key" : "value", ", ", e, "_own) ");
       if (single) out += cat(name, " = Gather <axis = 2> (", both, ", index_row) ");
-      else out += permuted(both + "_t", both, {0, 2, 1, 3}) + cat(both, "_p = GatherND <batch_dims = 1> (", both, "_t, index_3) ") + permuted(both + "_f", both + "_p", {0, 2, 1, 3}) + cat(name, " = Where(kept, ", both, "_f, none) ");
+      else out += cat(e, "_more = Concat <axis = 2> (", windowed ? both : cat("past_", e == "k" ? "key" : "value", ", ", e, "_own"), ", blank) ", e, "_rows = Reshape(", e, "_more, row_shape) ", name, " = Gather <axis = 0> (", e, "_rows, row_index) ");
     }
   } else {
     out += "places = Range(zero, length, one) present_key = Identity(k_own) present_value = Identity(v_own) ";
