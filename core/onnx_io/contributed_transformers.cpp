@@ -344,10 +344,10 @@ Text group_query_attention(Contributed& n) {
     if (single) out += cat(int_list("axis_0", {0}), "index_row = Squeeze(index, axis_0) ");
     else out += rows_of_heads(groups, size);
     for (const char* each : {"k", "v"}) {
-      const Text e = each, name = cat("present_", e == "k" ? "key" : "value"), both = cat(e, "_both");
-      out += cat(both, " = Concat <axis = 2> (past_", e == "k" ? "key" : "value", ", ", e, "_own) ");
+      const Text e = each, past = e == "k" ? "past_key" : "past_value", name = e == "k" ? "present_key" : "present_value", both = cat(e, "_both");
+      if (single || windowed) out += cat(both, " = Concat <axis = 2> (", past, ", ", e, "_own) ");
       if (single) out += cat(name, " = Gather <axis = 2> (", both, ", index_row) ");
-      else out += cat(e, "_more = Concat <axis = 2> (", windowed ? both : cat("past_", e == "k" ? "key" : "value", ", ", e, "_own"), ", blank) ", e, "_rows = Reshape(", e, "_more, row_shape) ", name, " = Gather <axis = 0> (", e, "_rows, row_index) ");
+      else out += cat(e, "_more = Concat <axis = 2> (", windowed ? both : cat(past, ", ", e, "_own"), ", blank) ", e, "_rows = Reshape(", e, "_more, row_shape) ", name, " = Gather <axis = 0> (", e, "_rows, row_index) ");
     }
   } else {
     out += "places = Range(zero, length, one) present_key = Identity(k_own) present_value = Identity(v_own) ";
