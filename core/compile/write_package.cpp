@@ -55,7 +55,7 @@ class Description {
  public:
   Description(const CompileRequest& request, const Planned& planned, const Registry& registry, BuildResult& built, PackageWriter& writer)
       : request_(request), planned_(planned), registry_(registry), built_(built), writer_(writer), scopes_(scopes_of(planned)),
-        numbered_(numbered(scopes_)) {}
+        numbered_(numbered(scopes_)), halves_(share_of_halves(planned.graph)) {}
 
   Result<Package> make() {
     package_.model_name = planned_.graph.model_name;
@@ -120,7 +120,7 @@ class Description {
     s.compat_record = std::move(built.compiled.compat_record);
     s.compat_text = std::move(built.compiled.compat_text);
     s.meta = std::move(built.compiled.meta);
-    allow(share_of_halves(planned_.graph), s.meta);
+    allow(halves_, s.meta);
     package_.tools[manifest.id] = manifest.version;
     return {};
   }
@@ -230,6 +230,7 @@ class Description {
   PackageWriter& writer_;
   const std::vector<PlanScope> scopes_;
   const std::vector<Numbered> numbered_;
+  const char* halves_;  // how far 16-bit floats may lie from the reference's; null
   Package package_;
 };
 

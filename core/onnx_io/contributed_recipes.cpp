@@ -267,7 +267,6 @@ Text matmul_bnb4(Contributed& n) {
   return cat("(A, B, S) => (Y) { wt = Transpose <perm = [1, 0]> (", w, ") Y = MatMul(A, wt) }");
 }
 
-/// Rows of a matrix of blocks: codes, scales and zero points are gathered, then dequantized.
 /// Bytes of two codes each along the last axis become twice as many bytes of one, the lower half first; of `rank`.
 Text halves_of_bytes(const Text& out, const Text& in, int rank) {
   Dims keep(static_cast<size_t>(rank - 1), 0);
@@ -276,7 +275,7 @@ Text halves_of_bytes(const Text& out, const Text& in, int rank) {
              "h, last) ", out, "b = Concat <axis = -1> (", out, "lu, ", out, "hu) ", int_list(cat(out, "k"), keep), out, " = Reshape(", out, "b, ", out, "k) ");
 }
 
-/// Rows of codes. As bytes they are centred on the middle where no zero points say otherwise, and those of 4 bits lie two in a byte, as MatMulNBits has them (tied embeddings).
+/// Rows of a matrix of blocks: codes, scales and zero points are gathered, then dequantized. As bytes they are centred on the middle where no zero points say otherwise, and those of 4 bits lie two in a byte, as MatMulNBits has them (tied embeddings).
 Text gather_block_quantized(Contributed& n) {
   const int rank = n.rank(0), out_rank = n.rank(1) + 1;
   const int64_t axis = n.integer("quantize_axis", 1), bits = n.integer("bits", 4);

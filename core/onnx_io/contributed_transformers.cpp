@@ -273,7 +273,7 @@ Text windowed_cache(int64_t window) {
 
 /// Of past and present keys side by side those that each sample has, in order: an index past the new keys is no key of anybody.
 Text growing_cache() {
-  return "past_1 = Shape <start = 2, end = 3> (past_key) past_count = Squeeze(past_1) count = Max(total_0, past_count) places = Range(zero, count, one) own_place = Sub(places, before) "
+  return "total_l = Cast <to = 7> (total) total_0 = Squeeze(total_l) past_1 = Shape <start = 2, end = 3> (past_key) past_count = Squeeze(past_1) count = Max(total_0, past_count) places = Range(zero, count, one) own_place = Sub(places, before) "
          "moved = Add(own_place, past_count) is_past = Less(places, before) found = Where(is_past, places, moved) most_1 = Add(past_count, length) most = Sub(most_1, one) index = Min(found, most) "
          "own_end = Add(before, length) ";
 }
@@ -337,7 +337,6 @@ Text group_query_attention(Contributed& n) {
     turned_q = "q_t", turned_k = "k_t";
   }
   out += permuted("k_own", turned_k, {0, 2, 1, 3}) + permuted("v_own", "v_4", {0, 2, 1, 3});
-  out += "total_l = Cast <to = 7> (total) total_0 = Squeeze(total_l) ";
   if (n.has(kPastKey)) {
     out += windowed ? windowed_cache(window) : growing_cache();
     const bool single = (*q)[0] == 1;

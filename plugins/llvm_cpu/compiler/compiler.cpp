@@ -90,10 +90,10 @@ void write_artifact(const Draft& draft, const KernelBuilder& builder, const sdk:
   sink.compat(record, plan.triple.substr(0, plan.triple.find('-')) + " " + plan.cpu);
 }
 
-/// What a run at the first sizes would leave to the reference, with these kernels and what it knows of the target.
-std::set<uint32_t> left_to_reference(const optima_graph& graph, const FitFile& file) {
-  if (file.first.empty()) return {};
-  const FitFile there = parse_fit_file(to_bytes(file));
+/// What a run at the first sizes would leave to the reference, by the file that it reads: with these kernels and what that tells of the target.
+std::set<uint32_t> left_to_reference(const optima_graph& graph, std::string_view file) {
+  const FitFile there = parse_fit_file(file);
+  if (there.first.empty()) return {};
   const KernelTable table(there.kernels);
   const Fitter fitter(graph, there.target, there.winograd, [&](const KernelSpec& spec) { return table.find(spec).has_value(); });
   return nodes_by_reference(fitter.first(there.first)->draft);
@@ -126,9 +126,10 @@ void write_fitted(const sdk::Graph& graph, const sdk::CompileRequest& request, c
     file.kernels.push_back({spec, k.name});
     if (written.insert(k.name).second) sink.file(k.name, k.bytes);
   }
-  warn_of_reference(sampled, left_to_reference(*graph.raw(), file), graph, request.stem(), host);
+  const std::string bytes = to_bytes(file);
+  warn_of_reference(sampled, left_to_reference(*graph.raw(), bytes), graph, request.stem(), host);
   sink.file(request.stem() + ".graph", reference::write_graph_file(graph, sink));
-  sink.file(request.stem() + ".meta", to_bytes(file));
+  sink.file(request.stem() + ".meta", bytes);
   sink.format(kFittedFormat);
   std::string record = target.triple;
   for (const std::string& f : file.features) record += " " + f;

@@ -16,10 +16,6 @@ std::optional<std::vector<int32_t>> zeros(const NodeView& n, size_t count) {
   return all && all->size() == count ? all : std::nullopt;
 }
 
-/// Codes that only ever become floats, as those of blocks do. Their quantizers give blocks of nothing but zeros a step of 0, and use the one code more below zero where the largest
-/// element is above it, by a step below 0.
-bool is_packed(int32_t dtype) { return dtype == OPTIMA_U4 || dtype == OPTIMA_I4; }
-
 /// Operands `at`, `at` + 1 and `at` + 2 of an operator that quantizes by itself: codes, scale, zero point.
 std::optional<Codes> own_codes(const NodeView& n, uint32_t value, uint32_t at) {
   auto scale = n.graph.floats(n.input(at));
@@ -70,6 +66,7 @@ std::optional<Codes> codes_of(const NodeView& n) {
   c.value = makes ? n.output(0) : n.input(0);
   c.dtype = n.graph.dtype(c.value), c.scale = *scale, c.zero = *zero;
   c.block = n.integer("block_size", 0);
+  // What only ever becomes floats. Quantizers give blocks of nothing but zeros a step of 0, and use the one code more below zero where the largest element is above it, by a step below 0.
   const bool any_sign = !makes && (c.block || is_packed(c.dtype));
   if (std::any_of(scale->begin(), scale->end(), [&](float s) { return !std::isfinite(s) || (!any_sign && !(s > 0)); })) return std::nullopt;
   const auto rank = static_cast<int64_t>(n.in_dims(0).size());

@@ -25,6 +25,8 @@ struct Codes {
   bool is_scalar() const { return scale.size() == 1 && block == 0; }
   bool same_steps(const Codes& o) const { return dtype == o.dtype && scale == o.scale && zero == o.zero && axis == o.axis && block == o.block; }
 };
+/// Two codes in a byte.
+inline bool is_packed(int32_t dtype) { return dtype == OPTIMA_U4 || dtype == OPTIMA_I4; }
 bool is_quantize(const NodeView& node);
 bool is_dequantize(const NodeView& node);
 bool is_transpose(const NodeView& node);

@@ -33,9 +33,14 @@ struct BlockMatrix {
   int64_t block, K, N;      ///< block: along K, all of K at most
   int64_t has_zeros, zero;  ///< a byte per scale, or this one for all
 };
+/// Columns are whole words of codes of 4 bits, eight in each, and vectors of `vl` words whole blocks, or parts of one.
+constexpr bool is_of_words(const BlockMatrix& m, int64_t vl) {
+  const int64_t chunk = 8 * vl;
+  return m.bits == 4 && m.by_columns && m.K % chunk == 0 && m.block % 16 == 0 && (chunk % m.block == 0 || m.block % chunk == 0);
+}
 constexpr int64_t kMostBlockRows = 8;
 /// Few rows; by_columns, K a multiple of block. `ways` codes lie in a lane of what is loaded: 1 where they are bytes, 2 where they are halves of bytes; the block is a multiple of
-/// VL * ways. Or 8, those of a word, where K is a multiple of VL * 8, and the block a multiple or a part of that and a multiple of 16. Rows of x are split as many ways.
+/// VL * ways. Or 8, those of a word (is_of_words). Rows of x are split as many ways.
 /// Not by_columns: 8 ways, N a multiple of VL * 8; x lies as it is, and of each VL * 8 scales and zero points every eighth come first, then those behind them, ...
 struct BlockRows {
   static constexpr char entry[] = "k_block_rows";
@@ -174,6 +179,8 @@ INL vec zeros_of(const BlockMatrix& m, const void* zeros, idx s, idx B) { return
 /// The codes of a word, one in each lane, as floats: where a vector holds all sixteen that there are, they are looked up, less the zero point of all.
 struct Words {
   const BlockMatrix& m;
+  /// Whether a zero point is still to be taken off.
+  METHOD bool less() const { return m.has_zeros || (!kLess && m.zero); }
 #if VW == 16
   static constexpr bool kLess = true;
   METHOD vec table() const {
@@ -197,7 +204,7 @@ INL void few_rows_of_words(const BlockMatrix& m, idx M, idx C, const float* x, c
   const idx chunk = 8 * VL, steps = steps_along(m), column = m.K / 2, B = chunk > m.block ? chunk / m.block : 1;
   const Words words{m};
   const vec table = words.table();
-  const bool less = m.has_zeros || (!Words::kLess && m.zero);
+  const bool less = words.less();
   vec sum[8];
   UNROLL for (idx i = 0; i < C * M; i++) sum[i] = vec{};
   ROLL for (idx k = 0; k < m.K; k += chunk) {
@@ -234,7 +241,7 @@ INL void few_rows_across(const BlockMatrix& m, idx M, idx G, const float* x, con
   constexpr idx chunk = 8 * VL, kAhead = 128;
   const Words words{m};
   const vec table = words.table();
-  const bool less = m.has_zeros || (!Words::kLess && m.zero);
+  const bool less = words.less();
   ROLL for (idx i = 0; i < M * (n1 - n0); i += VL) st(scratch + i, vec{});
   ROLL for (idx s = 0; s < steps_along(m); s++) {
     const idx k0 = s * m.block, k1 = imin(m.K, k0 + m.block);
@@ -296,19 +303,13 @@ INL void unpack_columns(const BlockMatrix& m, const void* codes, const float* sc
   }
 }
 
-/// Whether columns are whole words of codes of 4 bits, and a vector of words is whole blocks, or part of one.
-INL bool is_of_words(const BlockMatrix& m) {
-  constexpr idx chunk = 8 * VL;
-  return m.bits == 4 && m.by_columns && m.K % chunk == 0 && m.block % 16 == 0 && (chunk % m.block == 0 || m.block % chunk == 0);
-}
-
 /// As unpack_columns: words of VL columns change places with one another, and their codes then lie as they are wanted.
 INL void unpack_words(const BlockMatrix& m, const void* codes, const float* scales, const void* zeros, idx n0, idx cols, idx width, float* to) {
   constexpr idx chunk = 8 * VL;
   const idx steps = steps_along(m);
   const Words words{m};
   const vec table = words.table();
-  const bool less = m.has_zeros || (!Words::kLess && m.zero);
+  const bool less = words.less();
   ROLL for (idx j = 0; j < cols; j += VL) ROLL for (idx k = 0; k < m.K; k += chunk) {
     vec r[VL], scale{}, zero{};
     UNROLL for (idx l = 0; l < VL; l++) __builtin_memcpy(&r[l], (const char*)codes + (imin(n0 + j + l, m.N - 1) * m.K + k) / 2, sizeof r[l]);
@@ -332,7 +333,7 @@ INL void unpack_words(const BlockMatrix& m, const void* codes, const float* scal
 /// Columns [n0, n0 + cols) as floats: [K][width]; behind them 0 or copies of the last one.
 INL void unpack(const BlockMatrix& m, const void* codes, const float* scales, const void* zeros, idx n0, idx cols, idx width, float* to) {
   const idx steps = steps_along(m);
-  if (is_of_words(m)) return unpack_words(m, codes, scales, zeros, n0, cols, width, to);
+  if (is_of_words(m, VL)) return unpack_words(m, codes, scales, zeros, n0, cols, width, to);
   if (m.by_columns && m.block % VL == 0 && m.K % m.block == 0) return unpack_columns(m, codes, scales, zeros, n0, cols, width, to);
   ROLL for (idx k = 0; k < m.K; k++) for (idx j = cols; j < width; j++) to[k * width + j] = 0;
   if (m.by_columns) {

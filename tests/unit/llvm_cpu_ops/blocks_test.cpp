@@ -94,50 +94,53 @@ TEST_CASE("products with matrices of codes, few rows and many, whatever the bloc
   }
 }
 
-TEST_CASE("blocks whose scales are 0 or below, of any part of a word's lanes and of several, on vectors of every width") {
+namespace {
+
+/// make(net, type) makes products that read codes of 4 bits as they lie, by k_block_rows and without `other`, on vectors of every width.
+template <class Make>
+void reads_codes_as_they_lie(Make make, const char* other) {
   Bench bench;
   for (const char* cpu : {"", "haswell"})
     for (const int32_t type : {OPTIMA_U4, OPTIMA_I4}) {
       CAPTURE(cpu);
       CAPTURE(type);
       Net net;
-      std::vector<float> steps(50 * 32);
-      for (size_t k = 0; k < steps.size(); ++k) steps[k] = k % 7 == 0 ? 0 : k % 3 == 0 ? -0.02f : 0.03f;
-      for (const auto& [K, block] : std::vector<std::pair<int64_t, int64_t>>{{512, 16}, {256, 32}, {256, 64}, {256, 128}, {512, 256}, {384, 384}, {96, 32}, {96, 24}, {256, 8}})
-        for (const bool zeros : {false, true}) {
-          const Dims grid{50, K / block};
-          std::vector<uint32_t> in{codes(net, {50, K}, type), net.constant<float>(grid, {steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(count(grid))}, OPTIMA_F32)};
-          if (zeros) in.push_back(codes(net, grid, type));
-          const uint32_t w = net.node("DequantizeLinear", 21, in, {50, K}, {Net::integer("axis", 1), Net::integer("block_size", block)});
-          const uint32_t turned = net.node("Transpose", 21, {w}, {K, 50}, {Net::ints("perm", {1, 0})});
-          for (const int64_t M : {1, 2, 4, 7, 12}) net.output(net.node("MatMul", 13, {net.input({M, K}), turned}, {M, 50}));
-        }
+      make(net, type);
       const std::vector<optima_option> options{seam::option("llvm_cpu.cpu", cpu)};
       const auto c = compile(bench, net, options);
       REQUIRE(c->code == OPTIMA_OK);
       CHECK(has_kernel(*c, "block_rows"));
-      CHECK_FALSE(has_kernel(*c, "dequantize_blocks"));
+      CHECK_FALSE(has_kernel(*c, other));
       matches_reference(bench, net, 1e-5, options);
     }
 }
 
+}  // namespace
+
+TEST_CASE("blocks whose scales are 0 or below, of any part of a word's lanes and of several, on vectors of every width") {
+  std::vector<float> steps(50 * 32);
+  for (size_t k = 0; k < steps.size(); ++k) steps[k] = k % 7 == 0 ? 0 : k % 3 == 0 ? -0.02f : 0.03f;
+  const auto products = [&](Net& net, int32_t type) {
+    for (const auto& [K, block] : std::vector<std::pair<int64_t, int64_t>>{{512, 16}, {256, 32}, {256, 64}, {256, 128}, {512, 256}, {384, 384}, {96, 32}, {96, 24}, {256, 8}})
+      for (const bool zeros : {false, true}) {
+        const Dims grid{50, K / block};
+        std::vector<uint32_t> in{codes(net, {50, K}, type), net.constant<float>(grid, {steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(count(grid))}, OPTIMA_F32)};
+        if (zeros) in.push_back(codes(net, grid, type));
+        const uint32_t w = net.node("DequantizeLinear", 21, in, {50, K}, {Net::integer("axis", 1), Net::integer("block_size", block)});
+        const uint32_t turned = net.node("Transpose", 21, {w}, {K, 50}, {Net::ints("perm", {1, 0})});
+        for (const int64_t M : {1, 2, 4, 7, 12}) net.output(net.node("MatMul", 13, {net.input({M, K}), turned}, {M, 50}));
+      }
+  };
+  reads_codes_as_they_lie(products, "dequantize_blocks");
+}
+
 TEST_CASE("a few rows by a matrix of 4 bits that lies by rows, on vectors of every width") {
-  Bench bench;
-  for (const char* cpu : {"", "haswell"})
-    for (const int32_t type : {OPTIMA_U4, OPTIMA_I4}) {
-      CAPTURE(cpu);
-      CAPTURE(type);
-      Net net;
-      for (const auto& [K, block] : std::vector<std::pair<int64_t, int64_t>>{{64, 16}, {100, 32}, {96, 96}, {48, 0}})
-        for (const bool zeros : {false, true})
-          for (const int64_t M : {1, 2, 3, 8}) net.output(net.node("MatMul", 13, {net.input({M, K}), weights(net, {K, 256, block, type, false, zeros})}, {M, 256}));
-      const std::vector<optima_option> options{seam::option("llvm_cpu.cpu", cpu)};
-      const auto c = compile(bench, net, options);
-      REQUIRE(c->code == OPTIMA_OK);
-      CHECK(has_kernel(*c, "block_rows"));
-      CHECK_FALSE(has_kernel(*c, "block_panels"));
-      matches_reference(bench, net, 1e-5, options);
-    }
+  const auto products = [](Net& net, int32_t type) {
+    for (const auto& [K, block] : std::vector<std::pair<int64_t, int64_t>>{{64, 16}, {100, 32}, {96, 96}, {48, 0}})
+      for (const bool zeros : {false, true})
+        for (const int64_t M : {1, 2, 3, 8}) net.output(net.node("MatMul", 13, {net.input({M, K}), weights(net, {K, 256, block, type, false, zeros})}, {M, 256}));
+  };
+  reads_codes_as_they_lie(products, "block_panels");
 }
 
 TEST_CASE("a matrix of 4 bits stays codes in the package, and is read as it lies where rows are few") {

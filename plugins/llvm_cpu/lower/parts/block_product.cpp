@@ -12,8 +12,6 @@ namespace {
 
 constexpr int64_t kManyRows = 64;
 
-bool is_packed(int32_t dtype) { return dtype == OPTIMA_U4 || dtype == OPTIMA_I4; }
-
 /// The matrix that the codes stand for, without its zero points.
 k::BlockMatrix matrix_of(const Unit& u) {
   const UnitInput& in = u.inputs[1];
@@ -48,8 +46,7 @@ int64_t ways_of(const k::BlockMatrix& m, int64_t vl) {
   if (!m.by_columns) return m.bits == 4 && m.N % (8 * vl) == 0 ? 8 : 0;
   if (m.K % m.block != 0) return 0;
   if (m.bits == 8) return m.block % vl == 0 ? 1 : 0;
-  const int64_t words = 8 * vl;
-  if (m.K % words == 0 && m.block % 16 == 0 && (words % m.block == 0 || m.block % words == 0)) return 8;
+  if (k::is_of_words(m, vl)) return 8;
   return m.block % (2 * vl) == 0 ? 2 : 0;
 }
 
