@@ -257,13 +257,14 @@ Text softmax_text(const Contributed& n, int sink_at, int64_t groups, int64_t eac
 }
 
 /// A cache of one window [batch, groups, capacity, size], which holds the last keys of each sample, rows [0, L) of it: L(T) of T tokens follows from T alone (the operator's page, "Windowed
-/// KV Cache"). positions [batch, rows of the cache and new ones] and is_stale, those that hold none; index [batch, capacity], where each row of the present one lies among them.
+/// KV Cache"). positions [batch, rows of the cache and new ones] and is_stale, those that hold none; index [batch, capacity], where each row of the present one lies among them. A cache of less than
+/// the window is an error of the run: a tensor of less than no elements.
 Text windowed_cache(int64_t window) {
   const auto rows_of = [](const Text& name, const Text& tokens) {
     return cat(name, "_a = Sub(", tokens, ", capacity) ", name, "_b = Add(", name, "_a, slack) ", name, "_c = Div(", name, "_b, stride) ", name, "_d = Max(", name, "_c, zero) ", name, "_e = Mul(", name, "_d, stride) ",
                name, " = Sub(", tokens, ", ", name, "_e) ", name, "_from = Sub(", tokens, ", ", name, ") ");
   };
-  return cat("capacity_1 = Shape <start = 2, end = 3> (past_key) capacity = Squeeze(capacity_1) width = Constant <value_int = ", window, "> () slack_any = Sub(capacity, width) slack = Max(slack_any, zero) ",
+  return cat("capacity_1 = Shape <start = 2, end = 3> (past_key) capacity = Squeeze(capacity_1) width = Constant <value_int = ", window, "> () slack_1 = Sub(capacity_1, width) slack_zeros = ConstantOfShape <value = int64[1] {0}> (slack_1) slack_sum = ReduceSum(slack_zeros) slack_all = Add(slack_sum, slack_1) slack = Squeeze(slack_all) ",
              "stride = Add(slack, one) ends_2 = Unsqueeze(ends, axis_1) ", rows_of("held", "before"), rows_of("holds", "ends_2"),
              "row_count = Add(capacity, length) rows = Range(zero, row_count, one) is_new = GreaterOrEqual(rows, capacity) is_old = Not(is_new) behind = Sub(rows, capacity) new_place = Add(before, behind) ",
              "old_place = Add(held_from, rows) positions = Where(is_new, new_place, old_place) is_beyond = GreaterOrEqual(rows, held) is_stale = And(is_beyond, is_old) ",
@@ -316,7 +317,11 @@ Text group_query_attention(Contributed& n) {
   const int64_t heads = n.integer("num_heads", 0), groups = n.integer("kv_num_heads", 0), window = n.integer("local_window_size", -1);
   const auto q = n.dims(kQuery), cache = n.dims(kCos);
   const bool packed = !n.has(kKey), rotary = n.integer("do_rotary", 0) != 0, windowed = n.integer("sliding_window_cache", 0) != 0;
-  if (windowed && (window < 1 || !n.has(kPastKey) || n.has(kScores))) return "";
+  if (windowed && window < 1) return n.refuse(cat("attribute sliding_window_cache is given and local_window_size is ", window, ", wanted 1 or more"));
+  if (windowed && !n.has(kPastKey)) return n.refuse("attribute sliding_window_cache is given, wanted input 3 (past_key) with it");
+  if (windowed && n.has(kScores)) return n.refuse("attribute sliding_window_cache is given with input 10 (attention_bias), wanted one of them: ONNX operators restate no window of added scores");
+  if (const auto past = n.dims(kPastKey); windowed && past && past->size() == 4 && (*past)[2] >= 0 && (*past)[2] < window)
+    return n.refuse(cat("input 3 (past_key) is ", list(*past), ", wanted a cache of ", window, " keys or more, as local_window_size says"));
   if (heads < 1 || groups < 1 || heads % groups != 0 || !q || q->size() != 3 || n.has(kKey) != n.has(kValue) || n.has(kPastKey) != n.has(kPastValue)) return "";
   if (n.has_output(3) || (rotary && (!cache || cache->size() != 2 || !n.has(kSin)))) return "";
   const int64_t all = packed ? heads + 2 * groups : heads, size = (*q)[2] / all;

@@ -143,6 +143,21 @@ TEST_CASE("a mean of codes is one of floats between dequantization and quantizat
   CHECK(type_text(g.main().values[g.main().outputs[0]]) == "i8[2,4]");
 }
 
+TEST_CASE("a cache of one window says what it wants where it is not so") {
+  const auto refusal = [](const std::string& attributes, const std::string& cache, const std::string& more) {
+    const std::string inputs = "g (float[b,s,64] q, float[b,s,32] k, float[b,s,32] v, float" + cache + " pk, float" + cache + " pv, int32[b] n, int32[1] t, float[b,4,s,m] bias) => (float[b,s,64] y) ";
+    const std::string node = "{ y = com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2, sliding_window_cache = 1" + attributes + "> (q, k, v, " + more + ") }";
+    const auto loaded = onnx_io::load_text("<ir_version: 8, opset_import: [\"\" : 21, \"com.microsoft\" : 1]> " + inputs + node, "t");
+    return loaded.ok() ? "no error" : std::string(loaded.status().message());
+  };
+  const std::string window = ", local_window_size = 8", all = "pk, pv, n, t";
+  CHECK(refusal(window, "[b,2,8,16]", all) == "no error");
+  CHECK(refusal("", "[b,2,8,16]", all).find("attribute sliding_window_cache is given and local_window_size is -1, wanted 1 or more") != std::string::npos);
+  CHECK(refusal(window, "[b,2,8,16]", ", , n, t").find("attribute sliding_window_cache is given, wanted input 3 (past_key) with it") != std::string::npos);
+  CHECK(refusal(window, "[b,2,8,16]", all + ", , , , bias").find("attribute sliding_window_cache is given with input 10 (attention_bias), wanted one of them") != std::string::npos);
+  CHECK(refusal(window, "[1,2,6,16]", all).find("input 3 (past_key) is [1, 2, 6, 16], wanted a cache of 8 keys or more, as local_window_size says") != std::string::npos);
+}
+
 TEST_CASE("what is wrong with such a node, or nobody restates, is said with its attribute") {
   const auto refusal = [](const std::string& body) {
     const auto loaded = onnx_io::load_text("<ir_version: 8, opset_import: [\"\" : 15, \"com.microsoft\" : 1]> g (float[N,3,8,9] x, float[M,4] a, int64[4] t) => (y) { " + body + " }", "t");
