@@ -236,7 +236,7 @@ std::vector<Sizes> around(const OpenDims& dims, const Sizes& first) {
 }
 
 Draws::Draws(const OpenDims& dims, const std::vector<int64_t>& mentioned, const Reach& reach, const std::vector<Sizes>& allowed)
-    : dims_(dims), mentioned_(mentioned), reach_(reach), steps_(dims.count()) {
+    : dims_(dims), mentioned_(mentioned), reach_(reach), first_(allowed.empty() ? Sizes() : allowed.front()), steps_(dims.count()) {
   constexpr size_t kEnough = 3;  // different sizes that tell of a step
   for (size_t d = 0; d < dims.count(); ++d) {
     std::set<int64_t> seen;
@@ -262,8 +262,36 @@ int64_t Draws::size(size_t dim) {
   else if (kind == 2) out = kLikely[random_() % kLikely.size()];
   else if (kind == 3 && !mentioned_.empty()) out = mentioned_[random_() % mentioned_.size()] + static_cast<int64_t>(random_() % 3) - 1;
   else if (const uint32_t bits = random_() % kMostBits; true) out = (int64_t{1} << bits) + static_cast<int64_t>(random_() % (1u << bits));
-  out = step.first + (out - step.first) / step.step * step.step;
-  return dims_.allowed(dim, std::max<int64_t>(out, step.first ? step.first : step.step));
+  return stepped(dim, out);
+}
+
+/// The size below it that a step allows.
+int64_t Draws::stepped(size_t dim, int64_t size) const {
+  const Step step = steps_[dim];
+  return dims_.allowed(dim, std::max<int64_t>(step.first + (size - step.first) / step.step * step.step, step.first ? step.first : step.step));
+}
+
+void Draws::add_if_allowed(Sizes sizes, std::vector<Sizes>& all) const {
+  if (reach_(sizes) != kAllowed)
+    for (const Relation& r : relations_) apply(r, sizes);
+  if (reach_(sizes) == kAllowed && std::find(all.begin(), all.end(), sizes) == all.end()) all.push_back(std::move(sizes));
+}
+
+std::vector<Sizes> Draws::far() const {
+  constexpr std::array<int64_t, 4> kFar{3'000, 20'000, 300'000, 4'000'000};
+  if (first_.size() != dims_.count()) return {};  // none was planned
+  std::vector<Sizes> out{first_};
+  for (const int64_t size : kFar) {
+    Sizes all = first_;
+    for (size_t d = 0; d < first_.size(); ++d) {
+      Sizes one = first_;
+      one[d] = stepped(d, size);
+      if (!dims_.is_batch(d)) all[d] = one[d];
+      add_if_allowed(std::move(one), out);
+    }
+    add_if_allowed(std::move(all), out);
+  }
+  return out;
 }
 
 /// Batches alike or, seldom, of any size.

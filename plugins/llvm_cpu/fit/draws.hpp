@@ -43,6 +43,9 @@ class Draws {
   Draws(const OpenDims& dims, const std::vector<int64_t>& mentioned, const Reach& reach, const std::vector<Sizes>& allowed);
   /// Some that reach everywhere; nothing where none were found.
   std::optional<Sizes> next();
+  /// The first sizes, and others far beyond what is drawn, as hours of a signal, books, photos and tables have: of all dims that are no batch, and of each. There a plan wants kernels
+  /// for elements that it knows itself while they are few, and cuts rows that are longer than caches. Those that reach everywhere.
+  std::vector<Sizes> far() const;
 
  private:
   /// What a dim is of two others where sizes hang together, as a whole length is of a past and a new one.
@@ -57,12 +60,15 @@ class Draws {
   int64_t batch();
   Sizes draw();
   void apply(const Relation& relation, Sizes& sizes) const;
+  int64_t stepped(size_t dim, int64_t size) const;
+  void add_if_allowed(Sizes sizes, std::vector<Sizes>& all) const;
   void find_relations();
   bool repair(Sizes& sizes);
 
   const OpenDims& dims_;
   const std::vector<int64_t>& mentioned_;
   const Reach& reach_;
+  const Sizes first_;
   std::vector<Step> steps_;
   std::vector<Relation> relations_;
   std::mt19937 random_{1};

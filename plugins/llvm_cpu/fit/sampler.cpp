@@ -27,6 +27,8 @@ constexpr size_t kMostRank = 4, kMostRanks = 4;
 constexpr int kRankRounds = 2;
 /// Draws at most, and so many in a row that want no further kernel, after which none is expected to; fewer where the draws plan more nodes than this.
 constexpr size_t kMostDraws = 600, kQuiet = 64, kLeastQuiet = 8, kManyNodes = 1 << 17;
+/// What data may decide, beyond all other guesses.
+constexpr int64_t kFarCount = 3000;
 /// Nodes that are looked at to free dims.
 constexpr int64_t kManyWalks = 1 << 16;
 /// Bytes of constants that plans of draws compute, after which there are no more draws: of codes they are large, and take most of the time.
@@ -242,6 +244,10 @@ class Sampler {
       const std::optional<Sizes> sizes = draws.next();
       if (!sizes) break;
       quiet = kernels_.complete(planned(*sizes, has_stops_ ? guess(k, *sizes) : start.base)) ? 0 : quiet + 1;
+    }
+    for (const Sizes& sizes : draws.far()) {
+      kernels_.complete(planned(sizes, start.base));
+      if (has_stops_) kernels_.complete(planned(sizes, {kFarCount, 1, start.base.truth}));
     }
     out_.trouble.clear();
   }

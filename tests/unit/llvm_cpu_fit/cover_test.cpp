@@ -92,6 +92,34 @@ TEST_CASE("what lies behind sizes that data decides has kernels at any number of
     }
 }
 
+TEST_CASE("signals of hours, of whose frames plans know no positions") {
+  OpenNet net;
+  const uint32_t x = net.op("Unsqueeze", 13, {net.input({1, -1}), net.integers({1})}, 3);
+  const uint32_t frames = net.op("Conv", 11, {x, net.weights({34, 1, 100})}, 3, {Net::ints("kernel_shape", {100}), Net::ints("strides", {40})});
+  const uint32_t count = net.op("Squeeze", 21, {net.size(frames, 2)}, 0, {}, OPTIMA_I64), zero = net.constant<int64_t>({}, {0}, OPTIMA_I64), one = net.constant<int64_t>({}, {1}, OPTIMA_I64);
+  const uint32_t places = net.op("Range", 11, {zero, count, one}, 1, {}, OPTIMA_I64);
+  const uint32_t lies = net.op("Less", 13, {places, net.input({1}, OPTIMA_I64)}, 1, {}, OPTIMA_BOOL);
+  net.output(net.op("Where", 16, {lies, net.op("Sigmoid", 13, {frames}, 3), net.constant<float>({}, {0}, OPTIMA_F32)}, 3));
+  std::vector<Shapes> sizes;
+  for (const int64_t samples : {16'000, 50'001, 480'000, 2'000'000, 9'600'000}) sizes.push_back({{1, samples}, {1}});
+  kernels_for(net, sizes);
+}
+
+TEST_CASE("photos, tables of many rows, and many finds") {
+  OpenNet photos;
+  const uint32_t c = photos.op("Relu", 14, {photos.conv2d(photos.input({-1, 3, -1, -1}), 3, 24, 3, 2)}, 4);
+  photos.output(photos.op("GlobalAveragePool", 1, {photos.conv2d(c, 24, 40, 3, 1)}, 4));
+  kernels_for(photos, {{{1, 3, 3000, 4000}}, {{1, 3, 6001, 3999}}, {{30, 3, 1080, 1920}}});
+  OpenNet table;
+  table.output(table.op("Sigmoid", 13, {table.op("MatMul", 13, {table.input({-1, 24}), table.weights({24, 7})}, 2)}, 2));
+  kernels_for(table, {{{5'000, 24}}, {{1'000'000, 24}}});
+  OpenNet finds;
+  const uint32_t x = finds.input({-1, 24}), where = finds.op("NonZero", 13, {x}, 2, {}, OPTIMA_I64);
+  const uint32_t rows = finds.op("Squeeze", 13, {finds.op("Gather", 13, {where, finds.integers({0})}, 2, {}, OPTIMA_I64), finds.integers({0})}, 1, {}, OPTIMA_I64);
+  finds.output(finds.op("MatMul", 13, {finds.op("Gather", 13, {x, rows}, 2), finds.weights({24, 7})}, 2));
+  for (const int64_t count : {2'049, 30'000, 500'000}) CHECK(uncovered(finds, {{100'000, 24}}, count) == "");
+}
+
 TEST_CASE("a dim that only one size fits has that size in the samples, and the others are covered around it") {
   OpenNet net;
   const uint32_t x = net.input({-1, 4, -1});
