@@ -32,10 +32,13 @@ struct TileShape {
   idx ahead = 0;  // pixels of the row behind the tile to prefetch per input channel; for blocked input, whose pixels are a cache line each
 };
 
-/// Taps [first, end) of a row; long rows, as signal transforms have, in a loop: they would be megabytes of code.
+/// Taps of a row that are unrolled: long rows, as signal transforms have, would be megabytes of code.
+constexpr idx kMostUnrolled = 64;
+
+/// Taps [first, end) of a row; long rows in a loop.
 template <class F>
 INL void each_tap(bool looped, idx first, idx end, F f) {
-  if (!looped && end - first <= 64) UNROLL for (idx kw = first; kw < end; kw++) f(kw);
+  if (!looped && end - first <= kMostUnrolled) UNROLL for (idx kw = first; kw < end; kw++) f(kw);
   else ROLL for (idx kw = first; kw < end; kw++) f(kw);
 }
 
@@ -65,7 +68,7 @@ INL const char* tile(TileShape t, idx L, idx R, idx ic, idx kd0, idx kd1, idx kh
             const float x = in[a + (p * t.S + kw * t.D) * t.sPix];
             UNROLL for (idx o = 0; o < t.OCB; o++) acc[o * t.WT + p] += wv[o] * x;
           }
-          if (t.looped) return;
+          if (t.looped || t.KW > kMostUnrolled) return;  // branches in a loop part loads from multiply-adds, and LLVM spills; and a few lines are nothing beside such a row
           UNROLL for (idx q = 0; q < kMostLines; q++) if (q % t.KW == kw && q < t.PF) __builtin_prefetch(pf + q * pfs, 0, 2);
           UNROLL for (idx q = 0; q < kMostAhead; q++) if (q % t.KW == kw && q < t.ahead) __builtin_prefetch(next + (i * t.ahead + q) * t.sPix, 0, 3);
         });
