@@ -23,8 +23,8 @@ from optima_runtime import Model, Runtime
 from peers import Refused, cpu_name, measure
 
 USUAL = ["1,64,96", "1,320,480", "2,96,64", "1,48,320", "1,224,224", "1,960,960", "1,16000", "37", "1,200", "100,144"]
-TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(bool)": np.bool_,
-         "tensor(uint8)": np.uint8, "tensor(int8)": np.int8}
+TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(bool)": np.bool_,
+         **{f"tensor({np.dtype(t)})": t for t in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64)}}
 
 
 def inputs_of(session, numbers):

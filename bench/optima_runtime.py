@@ -24,7 +24,7 @@ class LoadOptions(c.Structure):
     _fields_ = [("struct_size", c.c_uint32), ("flags", c.c_uint32), ("threads", c.c_int64), ("cache_folder", c.c_char_p)]
 
 
-DTYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 6: np.int32, 7: np.int64, 9: np.bool_, 11: np.float64}
+DTYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_, 10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64}
 
 
 class Runtime:
@@ -75,5 +75,5 @@ class Model:
     def output(self, index):
         t = Tensor(struct_size=c.sizeof(Tensor))
         self.runtime.check(self.runtime.library.optima_rt_request_output(self.request, index, c.byref(t), c.byref(self.runtime.error)))
-        bytes_ = (c.c_byte * t.size).from_address(t.data)
+        bytes_ = (c.c_byte * t.size).from_address(t.data) if t.size else b""
         return np.frombuffer(bytes_, DTYPES[t.dtype]).reshape([t.shape[i] for i in range(t.rank)]).copy()

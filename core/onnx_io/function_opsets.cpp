@@ -43,9 +43,18 @@ void write_types(GraphProto& g, bool is_body, std::vector<onnx::ValueInfoProto>&
     for_each_body(node, [&](GraphProto& body, const std::string&, int) { write_types(body, true, written); });
 }
 
+// The inliner leaves functions as they are whose imports differ from the model's. Versions of their own domains mean nothing, and the others' are as ONNX Runtime takes them: the model's.
+void import_other_domains_alike(onnx::ModelProto& model) {
+  for (auto& f : *model.mutable_functions())
+    for (auto& o : *f.mutable_opset_import())
+      for (const auto& of_model : model.opset_import())
+        if (!o.domain().empty() && o.domain() == of_model.domain()) o.set_version(of_model.version());
+}
+
 }  // namespace
 
 void settle_function_opsets(onnx::ModelProto& model) {
+  import_other_domains_alike(model);
   const auto* of_model = plain_import(*model.mutable_opset_import());
   if (!of_model) return;
   bool all = true;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/onnx_io/mend_schemas.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -132,6 +135,70 @@ void mend_reshape(InferenceContext& context) {
   else if (all->names.size() == 1 && number == 1) left.set_dim_param(*all->names.begin());
 }
 
+/// What some sizes broadcast to; open where one is, and where several have names.
+onnx::TensorShapeProto::Dimension broadcast(const std::vector<onnx::TensorShapeProto::Dimension>& dims) {
+  onnx::TensorShapeProto::Dimension out;
+  int64_t number = 1;
+  std::set<std::string> names;
+  bool open = false;
+  for (const auto& d : dims) {
+    if (d.has_dim_value()) number = d.dim_value() == 1 ? number : d.dim_value();
+    else if (d.has_dim_param()) names.insert(d.dim_param());
+    else open = true;
+  }
+  if (number != 1) out.set_dim_value(number);
+  else if (!open && names.size() == 1) out.set_dim_param(*names.begin());
+  else if (!open && names.empty()) out.set_dim_value(1);
+  return out;
+}
+
+/// Of an equation without spaces: a term for each operand, and the result's, empty where it is not said.
+std::pair<std::vector<std::string>, std::string> terms_of(const std::string& equation) {
+  const size_t arrow = equation.find("->");
+  std::vector<std::string> operands{""};
+  for (const char c : equation.substr(0, arrow))
+    if (c == ',') operands.emplace_back();
+    else operands.back() += c;
+  return {std::move(operands), arrow == std::string::npos ? "" : equation.substr(arrow + 2)};
+}
+
+/// Sizes that operands have of an axis, by its letter; those under "..." by their place from the last one.
+using AxisSizes = std::map<char, std::vector<onnx::TensorShapeProto::Dimension>>;
+constexpr std::string_view kRest = "...";
+
+/// The term with a character for each axis; nothing where the rank is another.
+std::optional<std::string> axes_of_term(const std::string& term, size_t rank) {
+  const size_t rest = term.find(kRest);
+  if (rest == std::string::npos) return term.size() == rank ? std::optional(term) : std::nullopt;
+  if (rank + kRest.size() < term.size()) return std::nullopt;
+  std::string under;
+  for (size_t d = rank + kRest.size() - term.size(); d > 0; --d) under += static_cast<char>(d);
+  return term.substr(0, rest) + under + term.substr(rest + kRest.size());
+}
+
+// Axes of one letter, and those under "...", broadcast; the library takes them from the first operand that has some. What it took stays where that is no 1.
+void mend_einsum(InferenceContext& context) {
+  auto& type = *context.getOutputType(0)->mutable_tensor_type();
+  const auto* attribute = context.getAttribute("equation");
+  if (!attribute || !type.has_shape()) return;
+  std::string equation = attribute->s();
+  equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
+  const auto [operands, result] = terms_of(equation);
+  if (result.empty() || operands.size() != context.getNumInputs()) return;
+  AxisSizes sizes;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    if (!onnx::hasInputShape(context, k)) return;
+    const auto& shape = onnx::getInputShape(context, k);
+    const auto axes = axes_of_term(operands[k], static_cast<size_t>(shape.dim_size()));
+    if (!axes) return;
+    for (size_t d = 0; d < axes->size(); ++d) sizes[(*axes)[d]].push_back(shape.dim(static_cast<int>(d)));
+  }
+  auto& shape = *type.mutable_shape();
+  const auto axes = axes_of_term(result, static_cast<size_t>(shape.dim_size()));
+  for (int d = 0; axes && d < shape.dim_size(); ++d)
+    if (const char axis = (*axes)[static_cast<size_t>(d)]; sizes.count(axis) && (axis < ' ' || shape.dim(d).dim_value() == 1)) *shape.mutable_dim(d) = broadcast(sizes[axis]);
+}
+
 /// Every version of the operator gets make(what it had).
 template <class Make>
 void replace(const char* op, Make make) {
@@ -156,6 +223,12 @@ bool mend_all() {
     return [before](InferenceContext& context) {
       before(context);
       mend_attention(context);
+    };
+  });
+  replace("Einsum", [](onnx::InferenceFunction before) {
+    return [before](InferenceContext& context) {
+      before(context);
+      mend_einsum(context);
     };
   });
   replace("Reshape", [](onnx::InferenceFunction before) {

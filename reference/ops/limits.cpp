@@ -8,19 +8,11 @@
 namespace optima::reference {
 namespace {
 
-std::string dropout(const Call&, const optima_graph& graph, const optima_node& node) {
-  const uint32_t mode = optima_input(graph.image, &node, 2);
-  if (mode == OPTIMA_NONE) return {};
-  const uint32_t known = optima_get_value(graph.image, mode)->constant;
-  if (known != OPTIMA_NONE && scalar_int(constant(graph, known), "training_mode") == 0) return {};
-  return "training_mode is not the constant false: dropping is random";
-}
-
-std::string batch_normalization(const Call& c, const optima_graph&, const optima_node&) {
+std::string batch_normalization(const Call& c) {
   return c.version() < 9 && c.integer("spatial", 1) == 0 ? "spatial is 0, must be 1" : "";
 }
 
-std::string recurrent(const Call& c, const optima_graph&, const optima_node&) {
+std::string recurrent(const Call& c) {
   for (const std::string& name : c.texts("activations").value_or(std::vector<std::string>{}))
     if (!ops::is_activation(name)) return "activation '" + name + "' is unknown";
   return {};
@@ -28,10 +20,10 @@ std::string recurrent(const Call& c, const optima_graph&, const optima_node&) {
 
 struct Limit {
   std::string_view op;
-  std::string (*refuse)(const Call& c, const optima_graph& graph, const optima_node& node);
+  std::string (*refuse)(const Call& c);
 };
 constexpr Limit kLimits[] = {
-    {"BatchNormalization", batch_normalization}, {"Dropout", dropout}, {"GRU", recurrent}, {"LSTM", recurrent}, {"RNN", recurrent},
+    {"BatchNormalization", batch_normalization}, {"GRU", recurrent}, {"LSTM", recurrent}, {"RNN", recurrent},
 };
 
 }  // namespace
@@ -44,7 +36,7 @@ std::string refuse_attributes(const optima_graph& graph, const optima_node& node
     static const std::vector<Tensor> none;
     const Lookup nowhere;
     const Foreign nobody;
-    return limit->refuse(Call(graph, node, none, nowhere, nobody), graph, node);
+    return limit->refuse(Call(graph, node, none, nowhere, nobody));
   } catch (const Error& e) {
     return e.text;
   }

@@ -30,16 +30,6 @@ void constant_of_shape(Call& c) {
 
 void identity(Call& c) { c.out(0, c.in(0)); }
 
-/// Inference only: training would need random numbers.
-void dropout(Call& c) {
-  const bool training = c.maybe(2) && scalar_int(c.in(2), "training_mode") != 0;
-  const double ratio = c.maybe(1) ? scalar_real(c.in(1), "ratio") : c.real("ratio", 0.5);
-  if (training && ratio != 0) unsupported("training_mode is true, must be false: dropping is random");
-  c.out(0, c.in(0));
-  const int32_t mask = c.version() < 10 ? c.in(0).dtype : static_cast<int32_t>(OPTIMA_BOOL);
-  if (c.wants(1)) c.out(1, store(mask, c.in(0).dims, std::vector<uint64_t>(static_cast<size_t>(c.in(0).elements()), 1)));
-}
-
 void reshape(Call& c) { c.out(0, reshaped(c.in(0), shapes::reshape_dims(c))); }
 void flatten(Call& c) { c.out(0, reshaped(c.in(0), shapes::flatten_dims(c))); }
 void squeeze(Call& c) { c.out(0, reshaped(c.in(0), shapes::squeeze_dims(c))); }

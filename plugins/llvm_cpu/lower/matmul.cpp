@@ -105,12 +105,19 @@ void emit_product(const Product& p, Operand a, Operand b, Operand c, Tail tail, 
   ctx.emit(std::move(op));
 }
 
+/// Gemm's C is a number for each row, as sums of squares are; of one row, a single one that is computed.
+bool is_row_bias(const NodeView& n, const Product& p) {
+  if (!n.has_input(2)) return false;
+  const Dims c = n.in_dims(2);
+  return p.M == 1 ? count(c) == 1 && !n.graph.floats(n.input(2)) : c.size() == 2 && c[0] > 1 && c[1] == 1;
+}
+
 /// Gemm's C times beta, by its shape.
 void take_c(const NodeView& n, const Product& p, Tail& tail, LowerContext& ctx) {
   if (!n.has_input(2)) return;
   const Dims dims = n.in_dims(2);
   const float beta = n.real("beta", 1);
-  const bool one = count(dims) == 1, column = dims.size() == 2 && dims[0] > 1 && dims[1] == 1 && !one;
+  const bool one = count(dims) == 1;
   const auto numbers = n.graph.floats(n.input(2));
   Operand c;
   if (numbers && (beta != 1 || (one && p.N > 1))) {
@@ -121,7 +128,7 @@ void take_c(const NodeView& n, const Product& p, Tail& tail, LowerContext& ctx) 
   } else {
     c = ctx.read(n.input(2));
   }
-  if (column && p.M > 1) tail.row_bias = c;
+  if (is_row_bias(n, p)) tail.row_bias = c;
   else if (one || count(dims) == p.N) tail.bias = c;
   else tail.addend = c;
 }
@@ -164,9 +171,7 @@ void take_bias(const FusedTail& fused, Tail& tail, LowerContext& ctx) {
 bool multiplies_pairs(const NodeView& n, const Target& t) {
   if (!are_pairs(n, t)) return false;
   const Product p = product_of(n);
-  const Dims c = n.has_input(2) ? n.in_dims(2) : Dims();
-  const bool row_bias = c.size() == 2 && c[0] > 1 && c[1] == 1;
-  return p.batch.empty() && p.matrices == 1 && p.sak == 1 && p.alpha == 1 && p.K % 32 == 0 && !row_bias;
+  return p.batch.empty() && p.matrices == 1 && p.sak == 1 && p.alpha == 1 && p.K % 32 == 0 && !is_row_bias(n, p);
 }
 
 void emit_pairs(const NodeView& n, const Product& p, const Tail& tail, uint32_t out, LowerContext& ctx) {
@@ -257,7 +262,7 @@ Refusal check_product(const NodeView& n) {
   const bool numbers = n.graph.floats(n.input(2)).has_value();
   const Dims c = n.in_dims(2), out = n.out_dims(0);
   if (n.real("beta", 1) != 1 && !numbers) return {OPTIMA_REASON_ATTRIBUTE, "beta", std::to_string(n.real("beta", 1)), "1 when input 2 is computed"};
-  if (count(c) == 1 && out[1] > 1 && !numbers) return {OPTIMA_REASON_CONST_REQUIRED, "input 2", "computed", "constant when it has one element"};
+  if (count(c) == 1 && out[0] > 1 && out[1] > 1 && !numbers) return {OPTIMA_REASON_CONST_REQUIRED, "input 2", "computed", "constant when it has one element"};
   return {};
 }
 

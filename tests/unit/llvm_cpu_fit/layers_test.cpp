@@ -190,6 +190,15 @@ TEST_CASE("products of two open matrices, and one with a bias") {
   right_at(bench, net, sizes, {.has_reference_steps = true});  // samples have M, N and K alike
 }
 
+TEST_CASE("Gemm with a number for each row that is computed, as squared distances have it, of one row, too") {
+  Bench bench;
+  OpenNet net;
+  const uint32_t x = net.input({-1, 12}), squares = net.op("ReduceSumSquare", 18, {x, net.integers({1})}, 2);
+  for (const int64_t columns : {5, 1})
+    net.output(net.op("Gemm", 13, {x, net.weights({columns, 12}), squares}, 2, {Net::real("alpha", -2), Net::integer("transB", 1)}));
+  right_at(bench, net, {{{1, 12}}, {{2, 12}}, {{33, 12}}});
+}
+
 TEST_CASE("Einsums of open sizes") {
   Bench bench;
   OpenNet net;

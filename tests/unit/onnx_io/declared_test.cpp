@@ -199,6 +199,20 @@ TEST_CASE("declared shapes that contradict each other where nothing is inferred 
   CHECK(m.warnings.empty());
 }
 
+// The library takes these axes from the first operand that has some.
+TEST_CASE("axes of an Einsum broadcast, those under an ellipsis and those of one letter") {
+  const auto type = [](const char* a, const char* b, const char* equation) {
+    return import(std::string("g (float[") + a + "] a, float[" + b + "] b) => (float y) { y = Einsum <equation = \"" + equation + "\"> (a, b) }").type("y");
+  };
+  CHECK(type("n,1,4,8,32", "1,n,5,8,32", "...TNH, ...SNH -> ...NTS") == "f32[n,n,8,4,5]");
+  CHECK(type("n,1,4,8", "1,3,5,8", "...th,...sh->...ts") == "f32[n,3,4,5]");
+  CHECK(type("2,4,8", "n,5,8", "...th,...sh->t...s") == "f32[4,2,5]");
+  CHECK(type("n,1,4,8", "1,m,5,8", "...bth,...bsh->...bts") == "f32[n,m,4,5]");
+  CHECK(type("n,1,8", "n,6,8", "nth,nth->nt") == "f32[n,6]");
+  CHECK(type("n,s,8", "n,s,8", "nsh,nsh->ns") == "f32[n,s]");
+  CHECK(type("n,4,8", "m,5,8", "...th,...sh->...ts").starts_with("f32[unk__"));
+}
+
 // ONNX Runtime refuses an initializer of another shape than the input of its name, and takes any value_info.
 TEST_CASE("an initializer has the shape that it has, whatever is declared of it") {
   const auto declare = [](bool input, std::vector<int64_t> dims) {

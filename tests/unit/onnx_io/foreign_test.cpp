@@ -161,3 +161,16 @@ TEST_CASE("a call that leaves out an attribute of a local function has its defau
   for (const Blob& b : g->blobs) factors.push_back(*reinterpret_cast<const float*>(b.data));
   CHECK(factors == std::vector<float>{2, 3});
 }
+
+// jax2onnx gives each function a domain of its own, and says of that what it says of ONNX.
+TEST_CASE("functions that import domains in versions that are not the model's are inlined, and what they call, too") {
+  constexpr const char* kApart = R"(<ir_version: 10, opset_import: ["" : 23, "custom.BlockV1" : 1, "custom.HalfV1" : 1]>
+    g (float[2] x) => (float[2] y) { y = custom.BlockV1.Block (x) }
+    <opset_import: ["" : 23, "custom.BlockV1" : 23, "custom.HalfV1" : 23], domain: "custom.BlockV1"> Block (a) => (b) { c = custom.HalfV1.Half (a)  b = Relu (c) }
+    <opset_import: ["" : 23, "custom.HalfV1" : 7], domain: "custom.HalfV1"> Half (a) => (b) { b = Add (a, a) })";
+  auto g = onnx_io::load_text(kApart, "t");
+  REQUIRE_MESSAGE(g.ok(), g.status().message());
+  REQUIRE(g->main().nodes.size() == 2);
+  CHECK(g->main().nodes[0].op_type == "Add");
+  CHECK(g->main().nodes[1].op_type == "Relu");
+}

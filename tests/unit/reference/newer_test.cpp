@@ -200,6 +200,19 @@ TEST_CASE("random numbers lie where they are asked to, with the moments that the
         "RandomUniform node 'n': dtype is i64, must be a type of floats");
 }
 
+TEST_CASE("Dropout drops nothing unless it trains, which it may be told in the run; then as many as it is told, by its seed, and the others grow") {
+  const Tensor x = f32({20000}, std::vector<float>(20000, 3));
+  const auto kept = [&](bool trains, float ratio) { return floats(OneNode("Dropout", 22).integer("seed", 5)({x, f32({}, {ratio}), boolean({}, {trains})})); };
+  CHECK(kept(false, 0.25f) == floats(x));
+  CHECK(kept(true, 0) == floats(x));
+  const std::vector<float> y = kept(true, 0.25f);
+  CHECK(y == kept(true, 0.25f));
+  const auto dropped = std::count(y.begin(), y.end(), 0.0f);
+  CHECK(static_cast<double>(dropped) == doctest::Approx(5000).epsilon(0.05));
+  CHECK(std::count(y.begin(), y.end(), 4.0f) == 20000 - dropped);
+  CHECK(OneNode("Dropout", 22).refusal({x, f32({}, {1}), boolean({}, {true})}, OPTIMA_INVALID_GRAPH) == "Dropout node 'n': ratio is 1.000000, must be at least 0 and below 1");
+}
+
 TEST_CASE("a walk over shapes knows how many numbers a node draws, and keeps none that it would draw itself") {
   const image::Bytes bytes = OneNode("RandomNormal", 22).list("shape", {3}).build({});
   const optima_graph graph{sizeof(optima_graph), 0, bytes.image(), nullptr, 0, 0, {}};
