@@ -160,6 +160,21 @@ void write_function_defaults(ModelProto& model) {
     for (auto& node : *f.mutable_node()) visit(node);
 }
 
+// Of an input or output of a graph what is declared there counts, as in ONNX Runtime: converters to 16-bit floats leave another type among the values.
+void declare_ends_once(GraphProto& g) {
+  std::map<std::string, int32_t> ends;
+  for (const auto* list : {&g.input(), &g.output()})
+    for (const auto& end : *list)
+      if (end.type().tensor_type().elem_type() != 0) ends[end.name()] = end.type().tensor_type().elem_type();
+  auto* values = g.mutable_value_info();
+  values->erase(std::remove_if(values->begin(), values->end(), [&](const auto& v) {
+    const auto end = ends.find(v.name());
+    return end != ends.end() && v.type().has_tensor_type() && v.type().tensor_type().elem_type() != end->second;
+  }), values->end());
+  for (auto& node : *g.mutable_node())
+    for_each_body(node, [](GraphProto& body, const std::string&, int) { declare_ends_once(body); });
+}
+
 void warn(const std::string& text) { log(LogLevel::Warn, "onnx_io", text); }
 
 // Later versions add fields, which the parser skips; what a model uses of them shows in its opsets.
@@ -250,6 +265,7 @@ Status check_versions(ModelProto& model) {
   if (!model.has_graph()) return invalid_input("not an ONNX model: no graph in it");
   lower_ir(model);
   spell_domains(model);
+  declare_ends_once(*model.mutable_graph());
   if (model.opset_import_size() == 0) return invalid_input("no opset is imported, wanted at least one");
   import_once(model);
   OPTIMA_RETURN_IF_ERROR(import_what_is_used(model));

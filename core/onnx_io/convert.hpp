@@ -15,8 +15,8 @@ int64_t ir_of_opset(int64_t opset);
 /// Version of a domain the model imports ("" = ai.onnx); 0 when it does not.
 int64_t opset_of(const onnx::ModelProto& model, const std::string& domain);
 
-/// Spells ai.onnx as "" everywhere and settles what is imported: the last of several, the newest of a domain that is used without being
-/// imported, both with a warning. Refuses opset versions outside what we read; an IR version that is newer is a warning.
+/// Spells ai.onnx as "" everywhere, leaves out types that values declare otherwise than the graph's inputs and outputs of their names, and settles what is imported: the last of several,
+/// the newest of a domain that is used without being imported, both with a warning. Refuses opset versions outside what we read; an IR version that is newer is a warning.
 Status check_versions(onnx::ModelProto& model);
 /// Every node against its operator's schema at the model's opsets; foreign domains and local functions pass.
 Status check_schemas(const onnx::ModelProto& model);

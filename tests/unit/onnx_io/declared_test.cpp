@@ -213,6 +213,12 @@ TEST_CASE("axes of an Einsum broadcast, those under an ellipsis and those of one
   CHECK(type("n,4,8", "m,5,8", "...th,...sh->...ts").starts_with("f32[unk__"));
 }
 
+TEST_CASE("of an output that is declared among the values, too, in another type, the output counts") {
+  const Imported m = import("g (float16[n,4] x) => (float[n,4] y) <float16[n,4] y> { y = Cast <to = 1> (x) }");
+  CHECK(m.type("y") == "f32[n,4]");
+  CHECK(m.warnings.empty());
+}
+
 // ONNX Runtime refuses an initializer of another shape than the input of its name, and takes any value_info.
 TEST_CASE("an initializer has the shape that it has, whatever is declared of it") {
   const auto declare = [](bool input, std::vector<int64_t> dims) {
