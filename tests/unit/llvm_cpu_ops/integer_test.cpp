@@ -209,6 +209,8 @@ TEST_CASE("weights whose zero point leaves the range of signed bytes, and a bias
     dynamic("ConvInteger", {2, 40, 8, 8}, {33, 40, 1, 1}, {2, 33, 8, 8}, {1, 33, 1, 1}, each, {});
     dynamic("ConvInteger", {1, 16, 9, 9}, {24, 8, 3, 3}, {1, 24, 5, 5}, {1, 24, 1, 1}, each, {Net::integer("group", 2), Net::ints("dilations", {2, 2})});
     dynamic("ConvInteger", {2, 12, 30}, {9, 12, 5}, {2, 9, 13}, {9, 1}, each, {Net::ints("strides", {2})});
+    dynamic("ConvInteger", {1, 80, 9, 11}, {80, 1, 3, 3}, {1, 80, 9, 11}, {1, 80, 1, 1}, each, {Net::integer("group", 80), Net::ints("pads", {1, 1, 1, 1})});
+    dynamic("ConvInteger", {2, 24, 12, 13}, {24, 1, 5, 5}, {2, 24, 4, 5}, {1, 24, 1, 1}, each, {Net::integer("group", 24), Net::ints("strides", {2, 2})});
     dynamic("MatMulInteger", {5, 64}, {64, 48}, {5, 48}, {48}, each, {});
     dynamic("MatMulInteger", {2, 7, 33}, {33, 19}, {2, 7, 19}, {19}, each, {});
   }

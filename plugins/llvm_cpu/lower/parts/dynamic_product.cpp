@@ -231,20 +231,32 @@ Window window_of(const NodeView& n) {
   return Window::of(n, {weights.begin() + 2, weights.end()});
 }
 
-void emit_depthwise(std::span<const NodeView> nodes, const Centred& weights, const Window& w, const Operand& in, int64_t pixel, const Columns& columns,
+/// Each channel's taps, set by set.
+std::string by_channels(const Centred& weights, int64_t channels) {
+  const size_t sets = static_cast<size_t>(weights.sets), count = weights.bytes.size() / sets, taps = count / static_cast<size_t>(channels);
+  std::string out;
+  for (size_t at = 0; at < count; at += taps)
+    for (size_t set = 0; set < sets; ++set) out.append(weights.bytes, set * count + at, taps);
+  return out;
+}
+
+void emit_depthwise(std::span<const NodeView> nodes, const Centred& weights, Window w, const Operand& in, int64_t pixel, const Columns& columns,
                     LowerContext& ctx) {
   const Target& t = ctx.target();
+  const std::string label = describe(w);
   const uint32_t out = nodes.back().output(0);
   const std::vector<float> bias = column_bias(behind(nodes), w.channels);
+  if (weights.sets > 1) w.kernel[0] = weights.sets;  // all at the same place
   k::CodesDepthwise l = depthwise_window(w, pixel, ctx.pixel(out), t);
+  if (weights.sets > 1) l.tap_step.d = 0;
   l.float_bias = !bias.empty();
   Op op;
   op.kernel = l;
-  op.args = {in, ctx.bytes(depthwise_weights(weights.bytes, '\0', w, t)), columns.scale, columns.bias,
+  op.args = {in, ctx.bytes(depthwise_weights(by_channels(weights, w.channels), '\0', w, t)), columns.scale, columns.bias,
              bias.empty() ? LowerContext::null() : in_lanes(bias, ctx), ctx.bytes(raw_bytes(std::vector<float>(k::kEndNumbers, 0))), ctx.write(out, Layout::Last)};
   op.units = w.batch * w.out[0] * w.out[1];
   op.work = op.units * w.out[2] * w.channels * w.taps() / 4;
-  op.label = "dynamic conv int8 depthwise " + describe(w);
+  op.label = "dynamic conv int8 depthwise " + label;
   ctx.emit(std::move(op));
 }
 
@@ -262,7 +274,7 @@ bool takes_dynamic_conv(std::span<const NodeView> nodes, const Target& t) {
   const auto weights = given(n, each, w[0]);
   const int64_t sets = weights ? sets_of(*weights) : 0;
   if (!weights || each * sets > kMostK) return false;
-  return sets == 1 || (!depthwise && window_of(n).kernel[0] == 1);  // further sets are read as taps along D
+  return sets == 1 || window_of(n).kernel[0] == 1;  // further sets are read as taps along D
 }
 
 void lower_dynamic_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
