@@ -114,13 +114,14 @@ double codes_row(const Target& t, int64_t oc_blocks, int64_t width, int64_t row)
 
 }  // namespace
 
-Tile choose_codes_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad) {
+Tile choose_codes_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad, bool adds_sums) {
   const int64_t others = target.dot == k::Dot::Pairs ? 3 : target.dot == k::Dot::Widened ? 4 : 1;  // besides accumulators and weights
+  const int64_t more = adds_sums ? 1 : 0;  // like a further block
   Cheapest tiles;
   for (int64_t o = 1; o <= std::min<int64_t>(8, work.oc_blocks); ++o)
-    for (int64_t w = 1; o * w + o + others <= target.registers && w <= 16 && w <= work.row; ++w) {
+    for (int64_t w = 1; (o + more) * (w + 1) + others <= target.registers && w <= 16 && w <= work.row; ++w) {
       const int64_t full = work.oc_blocks / o, rest = work.oc_blocks % o;
-      tiles.offer({o, w}, static_cast<double>(full) * codes_row(target, o, w, work.row) + (rest ? codes_row(target, rest, w, work.row) : 0), bad);
+      tiles.offer({o, w}, static_cast<double>(full) * codes_row(target, o + more, w, work.row) + (rest ? codes_row(target, rest + more, w, work.row) : 0), bad);
     }
   return tiles.best();
 }

@@ -49,7 +49,7 @@ struct Columns {
 int64_t tiled_row(const Target& target, int64_t row, int64_t channels);
 
 /// The same for kernels on codes, which fetch a pixel into a register of its own.
-Tile choose_codes_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad);
+Tile choose_codes_tile(const Target& target, const DenseWork& work, const std::function<bool(Tile)>& bad, bool adds_sums = false);
 
 /// Pixels per register tile of a depthwise row.
 int64_t depthwise_width(const Target& target, int64_t row);

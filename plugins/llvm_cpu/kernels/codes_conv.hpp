@@ -4,6 +4,8 @@
 // Pixels lie channels last, one after the other: [N][D][H][W][pixel] bytes; a matrix is a row of pixels. Padding is there already (k_codes_pad).
 // A tap's channels, and with dilation 1 those of a whole row of taps, are one run of bytes; a kernel is a few runs. OCB blocks of VL
 // outputs x WT neighbouring pixels live in registers over all runs.
+// Weights whose zero points z are no centre of signed bytes are given less 128: sum x (w - z) = sum x (w - 128) + (128 - z) sum x, where the last sum is of the pixel and
+// serves all outputs.
 #pragma once
 #include "plugins/llvm_cpu/kernels/parts/codes.hpp"
 #include "plugins/llvm_cpu/kernels/parts/codes_tail.hpp"
@@ -24,6 +26,7 @@ struct CodesConv {
   CodesTail tail;
   int64_t G, OC;           ///< groups, and output channels of one
   int64_t float_bias;      ///< there is one
+  int64_t adds_sums;       ///< a number per output channel times the sum of the pixel's codes is added; not of Dot::Pairs
   int64_t quads;           ///< groups of four bytes of a run
   Three runs, run_step;    ///< how many, and bytes from one to the next
   int64_t N;
@@ -62,12 +65,18 @@ INL void codes_tile(const CodesConv& l, idx OB, idx wt, void* const* args, const
     const ivec b = *(const ivecu*)((const int32_t*)args[3] + lane0 + o * VL);
     UNROLL for (idx p = 0; p < wt; p++) acc[o * wt + p] = b;
   }
+  ivec sums[16] = {};
+  const char* const ones = l.adds_sums ? (const char*)args[7] : nullptr;
   const idx bytes = l.quads * OB * VL * (l.dot == Dot::Pairs ? 8 : 4);
   ROLL for (idx d = 0; d < l.runs.d; d++) ROLL for (idx h = 0; h < l.runs.h; h++) ROLL for (idx r = 0; r < l.runs.w; r++) {
-    codes_run(l.dot, OB, wt, l.in_step.w, x + d * l.run_step.d + h * l.run_step.h + r * l.run_step.w, w, l.quads, acc, l.fetch, ahead, line);
+    codes_run(l.dot, OB, wt, l.in_step.w, x + d * l.run_step.d + h * l.run_step.h + r * l.run_step.w, w, l.quads, acc, l.fetch, ahead, line, ones, sums);
     w += bytes;
   }
-  codes_finish(l.tail, (const float*)args[5], args + 7, args[6], l.out_pixel, OB, wt, {last, false}, c0, q, [&](idx o, idx p) __attribute__((always_inline)) {
+  if (l.adds_sums) UNROLL for (idx o = 0; o < OB; o++) {
+    const ivec times = *(const ivecu*)((const int32_t*)args[8] + lane0 + o * VL);
+    UNROLL for (idx p = 0; p < wt; p++) acc[o * wt + p] += sums[p] * times;
+  }
+  codes_finish(l.tail, (const float*)args[5], args + (l.adds_sums ? 9 : 7), args[6], l.out_pixel, OB, wt, {last, false}, c0, q, [&](idx o, idx p) __attribute__((always_inline)) {
     vec v = __builtin_convertvector(acc[o * wt + p], vec) * ld((const float*)args[2] + lane0 + o * VL);
     if (l.float_bias) v += ld((const float*)args[4] + lane0 + o * VL);
     return v;
@@ -115,7 +124,8 @@ INL void codes_tiles(const CodesConv& l, void* const* args, idx g, idx t0, idx t
 }  // namespace k
 
 /// args: in, weights (Pack::Codes), multipliers (float) and bias (int32) and float bias or null per output channel, padded to blocks per
-/// group, numbers of the tail, out, operands of the tail's steps. by_tiles: units = N * OD * OH * ceil(OW / WT) tiles, else oc groups.
+/// group, numbers of the tail, out; with adds_sums the bytes of a run that codes_run calls ones, and a number (int32) per output channel, padded likewise; operands of the
+/// tail's steps. by_tiles: units = N * OD * OH * ceil(OW / WT) tiles, else oc groups.
 TEMPLATE(k_codes_conv, CodesConv, l) {
   using namespace k;
   const idx groups = l.G * cdiv(cdiv(l.OC, VL), l.OCB), tiles = l.N * l.out.d * l.out.h * cdiv(l.out.w, l.WT);

@@ -87,8 +87,10 @@ INL ivec dot_pairs(ivec acc, ivec x, ivec w) {
 
 /// acc[o * WT + p] += sum over `quads` groups of four bytes of pixel p (step bytes after p - 1) times the weights of block o, which lie
 /// [quads][OCB][VL][4] (Pairs: [quads][2][OCB][VL][2] of 16 bits). With `fetch` a line at `ahead` is fetched into the second
-/// cache each group of four, `line` bytes further every time.
-INL void codes_run(Dot dot, idx OCB, idx WT, idx step, const uint8_t* x, const char* w, idx quads, ivec* acc, bool fetch, const char*& ahead, idx line) {
+/// cache each group of four, `line` bytes further every time. With `ones`, bytes that are 1 where the pixel has a code and 0 where it is filled up,
+/// sums[p] gets those of the codes in every lane (not of Pairs).
+INL void codes_run(Dot dot, idx OCB, idx WT, idx step, const uint8_t* x, const char* w, idx quads, ivec* acc, bool fetch, const char*& ahead, idx line,
+                   const char* ones = nullptr, ivec* sums = nullptr) {
   ROLL for (idx i = 0; i < quads; i++) {
     ivec wv[16];
     if (fetch) __builtin_prefetch(ahead, 0, 2), ahead += line;
@@ -106,9 +108,11 @@ INL void codes_run(Dot dot, idx OCB, idx WT, idx step, const uint8_t* x, const c
     }
 #endif
     UNROLL for (idx o = 0; o < OCB; o++) wv[o] = ld_weights(w + o * VL * 4);
+    const ivec one = ones ? ld_quad(ones + i * 4) : ivec{};
     UNROLL for (idx p = 0; p < WT; p++) {
       const ivec xv = ld_quad(x + p * step);
       UNROLL for (idx o = 0; o < OCB; o++) acc[o * WT + p] = dot_bytes(dot, acc[o * WT + p], xv, wv[o]);
+      if (ones) sums[p] = dot_bytes(dot, sums[p], xv, one);
     }
     x += 4, w += OCB * VL * 4;
   }

@@ -35,7 +35,7 @@ Op dot_op(const k::CodesConv& l, Pack& pack, bool streams, LowerContext& ctx) {
     s.by_tiles = rows * divide_up(l.out.w, tile.width) >= 48;
     return s;
   };
-  const Tile tile = choose_codes_tile(t, {nb, l.out.w, rows}, [&](Tile x) { return ctx.is_bad(spec(x)); });
+  const Tile tile = choose_codes_tile(t, {nb, l.out.w, rows}, [&](Tile x) { return ctx.is_bad(spec(x)); }, l.adds_sums != 0);
   pack.oc_blocks = tile.oc_blocks, pack.tile = 1;
   const k::CodesConv s = spec(tile);
   Op op;

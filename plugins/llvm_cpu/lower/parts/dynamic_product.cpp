@@ -86,13 +86,30 @@ int64_t sets_of(const Given& g) {
   return std::max<int64_t>({1, (low + kLeast + 1) / kLeast, divide_up(high, kMost)});
 }
 
-/// Weights less their zero points, which bytes may not hold: then as some sets of bytes, one after the other, that are to be summed.
+/// Weights less their zero points, which bytes may not hold: then as some sets of bytes, one after the other, that are to be summed; or, per column, `times` the sum of
+/// a pixel's codes is to be added.
 struct Centred {
   std::string bytes;
   int64_t sets = 0;
   bool as_given = true;  ///< they are those of the operand
+  std::vector<int32_t> times;
 };
-Centred centred(const Given& g) {
+/// Whether kernels sum up a pixel's codes.
+bool sums_pixels(const Target& t) { return t.dot != k::Dot::Pairs && !t.amx; }
+
+/// As one set of signed bytes, and what is left of the zero points.
+Centred with_times(const Given& g) {
+  const int32_t middle = g.is_signed ? 0 : 128;
+  Centred out{std::string(g.bytes), 1, g.is_signed, {}};
+  if (!g.is_signed)
+    for (char& b : out.bytes) b = static_cast<char>(b ^ '\x80');
+  for (int64_t c = 0; c < g.columns; ++c) out.times.push_back(middle - g.zeros[g.zeros.size() == 1 ? 0 : static_cast<size_t>(c)]);
+  return out;
+}
+
+/// sums: with_times() will do.
+Centred centred(const Given& g, bool sums) {
+  if (sums && sets_of(g) > 1) return with_times(g);
   const size_t count = g.bytes.size();
   Centred out;
   out.sets = sets_of(g);
@@ -112,6 +129,8 @@ Centred centred(const Given& g) {
 /// Sums of weights per column.
 std::vector<int32_t> sums_of(const Centred& w, int64_t each, int64_t columns) {
   std::vector<int32_t> sums(static_cast<size_t>(columns), 0);
+  const auto weights = static_cast<int32_t>(static_cast<int64_t>(w.bytes.size()) / columns);
+  for (size_t c = 0; c < w.times.size(); ++c) sums[c] = w.times[c] * weights;
   each_run(w.bytes.size(), each, columns, [&](size_t first, size_t past, size_t column) {
     for (size_t i = first; i < past; ++i) sums[column] += static_cast<int8_t>(w.bytes[i]);
   });
@@ -141,6 +160,15 @@ Columns columns_of(const NodeView& n, const Behind& b, const std::vector<int32_t
   return out;
 }
 
+/// A number per column, per lane of G groups.
+template <class T>
+std::vector<T> in_groups(const std::vector<T>& all, int64_t G, const Target& t) {
+  const int64_t N = static_cast<int64_t>(all.size()) / G, lanes = divide_up(N, t.vector_width) * t.vector_width;
+  std::vector<T> out(static_cast<size_t>(G * lanes), 0);
+  for (int64_t g = 0; g < G; ++g) std::copy_n(all.begin() + g * N, N, out.begin() + g * lanes);
+  return out;
+}
+
 /// The constants that the sums get as a bias, one per column or channel, or nothing.
 std::vector<float> column_bias(const Behind& b, int64_t columns) {
   if (b.scaled.size() < 3) return {};
@@ -152,20 +180,28 @@ std::vector<float> column_bias(const Behind& b, int64_t columns) {
 /// The same per lane of G groups, or null.
 Operand bias_of(const Behind& b, int64_t G, int64_t N, LowerContext& ctx) {
   const std::vector<float> all = column_bias(b, G * N);
-  if (all.empty()) return LowerContext::null();
-  const int64_t lanes = divide_up(N, ctx.target().vector_width) * ctx.target().vector_width;
-  std::vector<float> out(static_cast<size_t>(G * lanes), 0);
-  for (int64_t g = 0; g < G; ++g) std::copy_n(all.begin() + g * N, N, out.begin() + g * lanes);
-  return ctx.bytes(raw_bytes(out));
+  return all.empty() ? LowerContext::null() : ctx.bytes(raw_bytes(in_groups(all, G, ctx.target())));
+}
+
+/// Bytes of a run that are codes of a pixel's `channels`, of which it has so many bytes: 1; those that fill it up: 0.
+std::string ones_of(int64_t bytes, int64_t pixel, int64_t channels) {
+  std::string out(static_cast<size_t>(bytes), '\0');
+  for (int64_t b = 0; b < bytes; ++b) out[static_cast<size_t>(b)] = b % pixel < channels ? '\1' : '\0';
+  return out;
 }
 
 /// The step. l lacks its tile; pack lacks what hangs on it.
 void emit_codes(const NodeView& n, k::CodesConv l, Pack pack, const Centred& weights, const Operand& in, const Columns& columns, const Operand& bias,
                 const Operand& out, int64_t work, std::string label, LowerContext& ctx) {
   l.float_bias = bias.kind != Operand::Null;
+  l.adds_sums = !weights.times.empty();
   Op step = codes_op(l, pack, static_cast<int64_t>(weights.bytes.size()), ctx);
   step.args = {in, weights.as_given ? ctx.packed(n.input(1), pack) : ctx.bytes(weights.bytes, pack), columns.scale, columns.bias, bias,
                ctx.bytes(raw_bytes(std::vector<float>(k::kEndNumbers, 0))), out};
+  if (l.adds_sums) {
+    step.args.push_back(ctx.bytes(ones_of(l.quads * 4, pack.in_block, pack.ic)));
+    step.args.push_back(ctx.bytes(raw_bytes(in_groups(weights.times, l.G, ctx.target()))));
+  }
   step.work = work, step.label = std::move(label);
   ctx.emit(std::move(step));
 }
@@ -202,7 +238,7 @@ void lower_dynamic_product(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   const Dims b = n.in_dims(1);
   const int64_t K = b[0], N = b[1], M = count(n.in_dims(0)) / K, padded = codes_row(ctx.target(), M, K);
-  const Centred weights = centred(*given(n, 1, N));
+  const Centred weights = centred(*given(n, 1, N), sums_pixels(ctx.target()));
   const Behind after = behind(nodes);
   const bool flip = flips(n.in_dtype(0), ctx.target());
   const Operand in = rows_of_codes(ctx.read(n.input(0)), M, K, padded, flip, ctx);
@@ -281,7 +317,7 @@ void lower_dynamic_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   Window w = window_of(n);
   const int64_t groups = n.integer("group", 1), each = w.channels / groups * w.taps(), pixel = ctx.pixel(n.input(0));
-  const Centred weights = centred(*given(n, each, w.out_channels));
+  const Centred weights = centred(*given(n, each, w.out_channels), sums_pixels(ctx.target()) && !is_depthwise(w, groups));
   const std::vector<int32_t> sums = sums_of(weights, each, w.out_channels);
   const Behind after = behind(nodes);
   const Operand zero = n.has_input(2) ? ctx.read(n.input(2)) : ctx.bytes(std::string(1, '\0'));  // of the run
