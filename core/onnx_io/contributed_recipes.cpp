@@ -334,7 +334,12 @@ Text fused_matmul(Contributed& n) {
     const bool turned = n.integer(flag, 0) != 0, moved = n.integer(batch, 0) != 0;
     const int rank = n.rank(at);
     if (!turned && !moved) continue;
-    if (rank < 0) return "";
+    if (rank < 0 && moved) return "";
+    if (rank < 0) {  // as in a body whose values nobody told the shape of
+      steps += cat(*name, "t = Einsum <equation = \"...ij->...ji\"> (", *name, ") ");
+      *name += "t";
+      continue;
+    }
     if (rank < 2) continue;
     // The first dim goes behind those of the batch, then the last two are exchanged.
     Dims perm = last_two(rank);

@@ -55,6 +55,23 @@ TEST_CASE("a node that becomes one node keeps its name") {
   CHECK(type_text(g.main().values[g.main().outputs[0]]) == "u16[2,3]");
 }
 
+TEST_CASE("a restated normalization has the results that it had, and no further ones") {
+  const Graph g = load(R"(<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+    g (float[n,8] x, float[8] s, float[8] b) => (float[n,8] y) { y = com.microsoft.LayerNormalization <axis = -1> (x, s, b) })");
+  REQUIRE(operators(g.main()) == Names{"LayerNormalization"});
+  CHECK(g.main().nodes[0].outputs.size() == 1);
+}
+
+// ONNX Runtime's optimizer fuses a Transpose inside a Loop.
+TEST_CASE("a product with a turned operand in a body whose values have no shape") {
+  const Graph g = load(R"(<ir_version: 8, opset_import: ["" : 16, "com.microsoft" : 1]>
+    g (float[2,3,4] x, int64 n, bool go) => (y) {
+      y = Loop (n, go, x) <body = b (int64 i, bool c, h) => (d, t) { d = Identity(c)  s = com.microsoft.FusedMatMul <transA = 1> (h, h)  t = Relu(s) }>
+    })");
+  REQUIRE(g.contents.graphs.size() == 2);
+  CHECK(operators(g.contents.graphs[1]) == Names{"Identity", "Einsum", "MatMul", "Relu"});
+}
+
 TEST_CASE("an operator that a plugin keeps, or that has no ONNX form, stays a node") {
   onnx_io::ImportOptions options;
   options.kept_functions = {{"com.microsoft", "QLinearAdd"}};
