@@ -272,9 +272,11 @@ int64_t Draws::stepped(size_t dim, int64_t size) const {
 }
 
 void Draws::add_if_allowed(Sizes sizes, std::vector<Sizes>& all) const {
+  constexpr double kMostTogether = 1 << 26;  // a plan may hold a table of all pixels
   if (reach_(sizes) != kAllowed)
     for (const Relation& r : relations_) apply(r, sizes);
-  if (reach_(sizes) == kAllowed && std::find(all.begin(), all.end(), sizes) == all.end()) all.push_back(std::move(sizes));
+  const double together = std::accumulate(sizes.begin(), sizes.end(), 1.0, [](double product, int64_t size) { return product * static_cast<double>(size); });
+  if (together <= kMostTogether && reach_(sizes) == kAllowed && std::find(all.begin(), all.end(), sizes) == all.end()) all.push_back(std::move(sizes));
 }
 
 std::vector<Sizes> Draws::far() const {
