@@ -25,9 +25,10 @@ void add_mask(const Contributed& n, int at, Added& to) {
     to.steps += cat(int_list("mask_axes", rank == 2 ? Dims{1, 2} : Dims{1}), "seen_i = Unsqueeze(M, mask_axes) seen = CastLike(seen_i, q) ", scalar("one", 1, "q"),
                     "hidden = Sub(one, seen) mask = Mul(hidden, filter) ");
   } else if (rank == 1) {
+    // Two or three numbers a sample mean something else; where only a run knows, it ends there.
     const auto dims = n.dims(at), batch = n.dims(0);
-    if (!dims || !batch || (*dims)[0] < 1 || (*dims)[0] != (*batch)[0]) to.known = false;
-    to.steps += cat(int_list("mask_axes", {1, 2, 3}), "ends = Unsqueeze(M, mask_axes) key_shape = Shape <start = 2, end = 3> (k) ",
+    if (dims && batch && (*dims)[0] >= 0 && (*batch)[0] >= 0 && (*dims)[0] != (*batch)[0]) to.known = false;
+    to.steps += cat(int_list("mask_axes", {1, 2, 3}), "samples = Shape <start = 0, end = 1> (q) each_end = Reshape(M, samples) ends = Unsqueeze(each_end, mask_axes) key_shape = Shape <start = 2, end = 3> (k) ",
                     "zero_d = Constant <value_int = 0> () one_d = Constant <value_int = 1> () key_count = Squeeze(key_shape) places_l = Range(zero_d, key_count, one_d) ",
                     "places = CastLike(places_l, M) over = GreaterOrEqual(places, ends) ", scalar("nothing", 0, "q"), "mask = Where(over, filter, nothing) ");
   } else {

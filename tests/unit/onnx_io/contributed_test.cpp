@@ -72,6 +72,21 @@ TEST_CASE("a product with a turned operand in a body whose values have no shape"
   CHECK(operators(g.contents.graphs[1]) == Names{"Identity", "Einsum", "MatMul", "Relu"});
 }
 
+// ONNX Runtime's optimizer sums up BERT's mask to a number of keys a sample. Two or three numbers a sample have another meaning.
+TEST_CASE("attention whose mask says how many keys there are, for batches of any size") {
+  const auto attention = [](const char* x, const char* mask) {
+    return operators(load(std::string(R"(<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]> g (float[)") + x + "] x, float[8,24] w, float[24] b, int32[" + mask +
+                          "] m) => (y) { y = com.microsoft.Attention <num_heads = 2> (x, w, b, m) }").main());
+  };
+  const auto stays = [](const Names& all) { return std::find(all.begin(), all.end(), "com.microsoft.Attention") != all.end(); };
+  CHECK(!stays(attention("n,s,8", "n")));
+  CHECK(!stays(attention("n,s,8", "other")));
+  CHECK(!stays(attention("3,s,8", "n")));
+  CHECK(!stays(attention("3,5,8", "3")));
+  CHECK(stays(attention("3,5,8", "6")));
+  CHECK(stays(attention("3,5,8", "11")));
+}
+
 TEST_CASE("an operator that a plugin keeps, or that has no ONNX form, stays a node") {
   onnx_io::ImportOptions options;
   options.kept_functions = {{"com.microsoft", "QLinearAdd"}};
