@@ -75,8 +75,8 @@ void tf_idf_vectorizer(Call&);
 // random.cpp
 void random_normal(Call&), random_uniform(Call&), bernoulli(Call&), multinomial(Call&);
 
-/// random.cpp: of the operators that give another answer each time.
-bool is_random(std::string_view op);
+/// random.cpp: of the operators that give another answer each time, Dropout of so many inputs among them that its third tells it whether it trains.
+bool is_random(std::string_view op, uint32_t inputs);
 
 /// recurrent.cpp: of the names an activation of LSTM, GRU or RNN may have, in any case of letters.
 bool is_activation(std::string name);

@@ -56,8 +56,8 @@ void fill(Call& c, F&& f) {
 
 }  // namespace
 
-bool is_random(std::string_view op) {
-  return op == "Bernoulli" || op == "Multinomial" || op == "RandomNormal" || op == "RandomNormalLike" || op == "RandomUniform" || op == "RandomUniformLike";
+bool is_random(std::string_view op, uint32_t inputs) {
+  return (op == "Dropout" && inputs > 2) || op == "Bernoulli" || op == "Multinomial" || op == "RandomNormal" || op == "RandomNormalLike" || op == "RandomUniform" || op == "RandomUniformLike";
 }
 
 void random_normal(Call& c) {

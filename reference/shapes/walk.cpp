@@ -76,7 +76,7 @@ ShapeWalk::ShapeWalk(const optima_graph& graph) : graph_(&graph) {
     const Rule* rule = rule_of(graph, node);
     const std::string_view op = row ? row->sig.name : std::string_view();
     about_[n] = {rule, op == "Shape" ? Kind::Shape : op == "Size" ? Kind::Size : op == "If" ? Kind::If
-                     : !row || op == "Loop" || op == "Scan" || ops::is_random(op) ? Kind::Opaque : Kind::Plain, kinds[n]};
+                     : !row || op == "Loop" || op == "Scan" || ops::is_random(op, node.inputs.count) ? Kind::Opaque : Kind::Plain, kinds[n]};
   }
   values_.resize(image->values.count);
   begin_pass();

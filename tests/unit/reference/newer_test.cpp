@@ -222,3 +222,20 @@ TEST_CASE("a walk over shapes knows how many numbers a node draws, and keeps non
   CHECK(walk.at(0).dims == Ints{3});
   CHECK(!walk.has_elements(0));
 }
+
+TEST_CASE("a walk over shapes drops nothing itself where Dropout may train, and is through with it where nothing tells it to") {
+  const auto knows = [](const std::vector<Tensor>& inputs) {
+    const image::Bytes bytes = OneNode("Dropout", 22).build(inputs);
+    const optima_graph graph{sizeof(optima_graph), 0, bytes.image(), nullptr, 0, 0, {}};
+    reference::ShapeWalk walk(graph);
+    for (uint32_t k = 0; k < inputs.size(); ++k) walk.give(k, inputs[k]);
+    walk.advance();
+    const auto result = static_cast<uint32_t>(inputs.size());
+    REQUIRE(walk.has_shape(result));
+    CHECK(walk.at(result).dims == Ints{3});
+    return walk.has_elements(result);
+  };
+  const Tensor x = f32({3}, {1, 2, 3}), ratio = f32({}, {0.5f});
+  CHECK(!knows({x, ratio, boolean({}, {true})}));
+  CHECK(knows({x, ratio}));
+}
