@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/onnx_io/convert.hpp"
 #include "core/onnx_io/node_schema.hpp"
 #include "core/onnx_io/structure.hpp"
 
@@ -47,8 +48,7 @@ void write_types(GraphProto& g, bool is_body, std::vector<onnx::ValueInfoProto>&
 void import_other_domains_alike(onnx::ModelProto& model) {
   for (auto& f : *model.mutable_functions())
     for (auto& o : *f.mutable_opset_import())
-      for (const auto& of_model : model.opset_import())
-        if (!o.domain().empty() && o.domain() == of_model.domain()) o.set_version(of_model.version());
+      if (const int64_t version = opset_of(model, o.domain()); !o.domain().empty() && version != 0) o.set_version(version);
 }
 
 }  // namespace

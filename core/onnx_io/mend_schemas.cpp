@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/onnx_io/mend_schemas.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "onnx/defs/schema.h"
 #include "onnx/defs/shape_inference.h"
 #include "onnx/defs/tensor_proto_util.h"
+#include "optima/plugin/error.hpp"
+#include "reference/shapes.hpp"
 
 namespace optima::onnx_io {
 namespace {
@@ -135,68 +134,49 @@ void mend_reshape(InferenceContext& context) {
   else if (all->names.size() == 1 && number == 1) left.set_dim_param(*all->names.begin());
 }
 
-/// What some sizes broadcast to; open where one is, and where several have names.
-onnx::TensorShapeProto::Dimension broadcast(const std::vector<onnx::TensorShapeProto::Dimension>& dims) {
-  onnx::TensorShapeProto::Dimension out;
-  int64_t number = 1;
-  std::set<std::string> names;
-  bool open = false;
-  for (const auto& d : dims) {
-    if (d.has_dim_value()) number = d.dim_value() == 1 ? number : d.dim_value();
-    else if (d.has_dim_param()) names.insert(d.dim_param());
-    else open = true;
+/// Of axes that broadcast, by input and dim.
+onnx::TensorShapeProto::Dimension broadcast(InferenceContext& context, const std::vector<std::pair<size_t, int>>& axes) {
+  std::vector<onnx::TensorShapeProto> sizes(axes.size());
+  std::vector<const onnx::TensorShapeProto*> all;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    *sizes[k].add_dim() = onnx::getInputShape(context, axes[k].first).dim(axes[k].second);
+    all.push_back(&sizes[k]);
   }
-  if (number != 1) out.set_dim_value(number);
-  else if (!open && names.size() == 1) out.set_dim_param(*names.begin());
-  else if (!open && names.empty()) out.set_dim_value(1);
-  return out;
+  onnx::TensorShapeProto out;
+  onnx::multidirectionalBroadcastShapeInference(all, out);
+  return out.dim(0);
 }
 
-/// Of an equation without spaces: a term for each operand, and the result's, empty where it is not said.
-std::pair<std::vector<std::string>, std::string> terms_of(const std::string& equation) {
-  const size_t arrow = equation.find("->");
-  std::vector<std::string> operands{""};
-  for (const char c : equation.substr(0, arrow))
-    if (c == ',') operands.emplace_back();
-    else operands.back() += c;
-  return {std::move(operands), arrow == std::string::npos ? "" : equation.substr(arrow + 2)};
+/// What the letters of an equation are hangs on ranks alone; nothing where it is none for these, of which the library says why.
+std::optional<reference::EinsumShape> letters_of(InferenceContext& context) {
+  const auto* equation = context.getAttribute("equation");
+  std::vector<std::vector<int64_t>> ones;
+  for (size_t k = 0; k < context.getNumInputs(); ++k) {
+    if (!onnx::hasInputShape(context, k)) return std::nullopt;
+    ones.emplace_back(static_cast<size_t>(onnx::getInputShape(context, k).dim_size()), 1);
+  }
+  try {
+    return equation ? std::optional(reference::einsum_shape(equation->s(), ones)) : std::nullopt;
+  } catch (const sdk::Error&) {
+    return std::nullopt;
+  }
 }
 
-/// Sizes that operands have of an axis, by its letter; those under "..." by their place from the last one.
-using AxisSizes = std::map<char, std::vector<onnx::TensorShapeProto::Dimension>>;
-constexpr std::string_view kRest = "...";
-
-/// The term with a character for each axis; nothing where the rank is another.
-std::optional<std::string> axes_of_term(const std::string& term, size_t rank) {
-  const size_t rest = term.find(kRest);
-  if (rest == std::string::npos) return term.size() == rank ? std::optional(term) : std::nullopt;
-  if (rank + kRest.size() < term.size()) return std::nullopt;
-  std::string under;
-  for (size_t d = rank + kRest.size() - term.size(); d > 0; --d) under += static_cast<char>(d);
-  return term.substr(0, rest) + under + term.substr(rest + kRest.size());
-}
-
-// Axes of one letter, and those under "...", broadcast; the library takes them from the first operand that has some. What it took stays where that is no 1.
+// Axes of one letter, and those under "...", broadcast; the library takes them from the first operand that has some. What it took of a letter stays where that is no 1.
 void mend_einsum(InferenceContext& context) {
   auto& type = *context.getOutputType(0)->mutable_tensor_type();
-  const auto* attribute = context.getAttribute("equation");
-  if (!attribute || !type.has_shape()) return;
-  std::string equation = attribute->s();
-  equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
-  const auto [operands, result] = terms_of(equation);
-  if (result.empty() || operands.size() != context.getNumInputs()) return;
-  AxisSizes sizes;
-  for (size_t k = 0; k < operands.size(); ++k) {
-    if (!onnx::hasInputShape(context, k)) return;
-    const auto& shape = onnx::getInputShape(context, k);
-    const auto axes = axes_of_term(operands[k], static_cast<size_t>(shape.dim_size()));
-    if (!axes) return;
-    for (size_t d = 0; d < axes->size(); ++d) sizes[(*axes)[d]].push_back(shape.dim(static_cast<int>(d)));
+  const auto axes = letters_of(context);
+  if (!axes || !type.has_shape() || axes->out_rank != static_cast<size_t>(type.shape().dim_size())) return;
+  for (size_t d = 0; d < axes->out_rank; ++d) {
+    auto& dim = *type.mutable_shape()->mutable_dim(static_cast<int>(d));
+    const char letter = axes->letters[d];
+    if (letter >= ' ' && dim.dim_value() != 1) continue;
+    std::vector<std::pair<size_t, int>> same;
+    for (size_t k = 0; k < axes->terms.size(); ++k)
+      for (size_t at = 0; at < axes->terms[k].size(); ++at)
+        if (axes->terms[k][at] == letter) same.emplace_back(k, static_cast<int>(at));
+    dim = broadcast(context, same);
   }
-  auto& shape = *type.mutable_shape();
-  const auto axes = axes_of_term(result, static_cast<size_t>(shape.dim_size()));
-  for (int d = 0; axes && d < shape.dim_size(); ++d)
-    if (const char axis = (*axes)[static_cast<size_t>(d)]; sizes.count(axis) && (axis < ' ' || shape.dim(d).dim_value() == 1)) *shape.mutable_dim(d) = broadcast(sizes[axis]);
 }
 
 /// Every version of the operator gets make(what it had).

@@ -271,27 +271,31 @@ int64_t Draws::stepped(size_t dim, int64_t size) const {
   return dims_.allowed(dim, std::max<int64_t>(step.first + (size - step.first) / step.step * step.step, step.first ? step.first : step.step));
 }
 
-void Draws::add_if_allowed(Sizes sizes, std::vector<Sizes>& all) const {
-  constexpr double kMostTogether = 1 << 26;  // a plan may hold a table of all pixels
-  if (reach_(sizes) != kAllowed)
-    for (const Relation& r : relations_) apply(r, sizes);
-  const double together = std::accumulate(sizes.begin(), sizes.end(), 1.0, [](double product, int64_t size) { return product * static_cast<double>(size); });
-  if (together <= kMostTogether && reach_(sizes) == kAllowed && std::find(all.begin(), all.end(), sizes) == all.end()) all.push_back(std::move(sizes));
+/// Whether the sizes reach everywhere, or what they become as they hang together.
+bool Draws::comes(Sizes& sizes) const {
+  if (reach_(sizes) == kAllowed) return true;
+  for (const Relation& r : relations_) apply(r, sizes);
+  return !relations_.empty() && reach_(sizes) == kAllowed;
 }
 
 std::vector<Sizes> Draws::far() const {
   constexpr std::array<int64_t, 4> kFar{3'000, 20'000, 300'000, 4'000'000};
+  constexpr double kMostTogether = 1 << 26;       // a plan may hold a table of all pixels
   if (first_.size() != dims_.count()) return {};  // none was planned
   std::vector<Sizes> out{first_};
+  const auto add = [&](Sizes sizes) {
+    const double together = std::accumulate(sizes.begin(), sizes.end(), 1.0, [](double product, int64_t size) { return product * static_cast<double>(size); });
+    if (together <= kMostTogether && comes(sizes) && std::find(out.begin(), out.end(), sizes) == out.end()) out.push_back(std::move(sizes));
+  };
   for (const int64_t size : kFar) {
     Sizes all = first_;
     for (size_t d = 0; d < first_.size(); ++d) {
       Sizes one = first_;
       one[d] = stepped(d, size);
       if (!dims_.is_batch(d)) all[d] = one[d];
-      add_if_allowed(std::move(one), out);
+      add(std::move(one));
     }
-    add_if_allowed(std::move(all), out);
+    add(std::move(all));
   }
   return out;
 }
@@ -369,9 +373,7 @@ std::optional<Sizes> Draws::next() {
   Sizes last;
   for (int k = 0; k < kTriesOfADraw; ++k) {
     Sizes sizes = draw();
-    if (reach_(sizes) == kAllowed) return sizes;
-    for (const Relation& r : relations_) apply(r, sizes);
-    if (!relations_.empty() && reach_(sizes) == kAllowed) return sizes;
+    if (comes(sizes)) return sizes;
     last = std::move(sizes);
   }
   return repair(last) ? std::optional(last) : std::nullopt;

@@ -61,7 +61,7 @@ class Draws {
   Sizes draw();
   void apply(const Relation& relation, Sizes& sizes) const;
   int64_t stepped(size_t dim, int64_t size) const;
-  void add_if_allowed(Sizes sizes, std::vector<Sizes>& all) const;
+  bool comes(Sizes& sizes) const;
   void find_relations();
   bool repair(Sizes& sizes);
 

@@ -246,6 +246,7 @@ class Sampler {
       quiet = kernels_.complete(planned(*sizes, has_stops_ ? guess(k, *sizes) : start.base)) ? 0 : quiet + 1;
     }
     for (const Sizes& sizes : draws.far()) {
+      if (computed_ >= kMostComputed) break;
       kernels_.complete(planned(sizes, start.base));
       if (has_stops_) kernels_.complete(planned(sizes, {kFarCount, 1, start.base.truth}));
     }

@@ -207,6 +207,7 @@ TEST_CASE("axes of an Einsum broadcast, those under an ellipsis and those of one
   CHECK(type("n,1,4,8,32", "1,n,5,8,32", "...TNH, ...SNH -> ...NTS") == "f32[n,n,8,4,5]");
   CHECK(type("n,1,4,8", "1,3,5,8", "...th,...sh->...ts") == "f32[n,3,4,5]");
   CHECK(type("2,4,8", "n,5,8", "...th,...sh->t...s") == "f32[4,2,5]");
+  CHECK(type("n,4,8", "1,5,8", "...th,...sh") == "f32[n,5,4]");  // letters in their order
   CHECK(type("n,1,4,8", "1,m,5,8", "...bth,...bsh->...bts") == "f32[n,m,4,5]");
   CHECK(type("n,1,8", "n,6,8", "nth,nth->nt") == "f32[n,6]");
   CHECK(type("n,s,8", "n,s,8", "nsh,nsh->ns") == "f32[n,s]");

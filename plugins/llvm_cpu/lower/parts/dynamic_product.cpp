@@ -109,10 +109,11 @@ Centred with_times(const Given& g) {
 
 /// sums: with_times() will do.
 Centred centred(const Given& g, bool sums) {
-  if (sums && sets_of(g) > 1) return with_times(g);
+  const int64_t sets = sets_of(g);
+  if (sums && sets > 1) return with_times(g);
   const size_t count = g.bytes.size();
   Centred out;
-  out.sets = sets_of(g);
+  out.sets = sets;
   out.bytes.resize(count * static_cast<size_t>(out.sets));
   each_zero(g, [&](size_t first, size_t past, int32_t zero) {
     for (size_t i = first; i < past; ++i) {
@@ -317,13 +318,14 @@ void lower_dynamic_conv(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
   Window w = window_of(n);
   const int64_t groups = n.integer("group", 1), each = w.channels / groups * w.taps(), pixel = ctx.pixel(n.input(0));
-  const Centred weights = centred(*given(n, each, w.out_channels), sums_pixels(ctx.target()) && !is_depthwise(w, groups));
+  const bool depthwise = is_depthwise(w, groups);
+  const Centred weights = centred(*given(n, each, w.out_channels), sums_pixels(ctx.target()) && !depthwise);
   const std::vector<int32_t> sums = sums_of(weights, each, w.out_channels);
   const Behind after = behind(nodes);
   const Operand zero = n.has_input(2) ? ctx.read(n.input(2)) : ctx.bytes(std::string(1, '\0'));  // of the run
   const Operand in = with_padding(ctx.read(n.input(0), Layout::Last), w, pixel, zero, ctx);
   const uint32_t out = nodes.back().output(0);
-  if (is_depthwise(w, groups)) return emit_depthwise(nodes, weights, w, in, pixel, columns_of(n, after, sums, 1, false, true, ctx), ctx);
+  if (depthwise) return emit_depthwise(nodes, weights, w, in, pixel, columns_of(n, after, sums, 1, false, true, ctx), ctx);
   const Columns columns = columns_of(n, after, sums, groups, false, false, ctx);
   CodesWindow x = dense_window(w, pixel, groups, ctx.pixel(out));
   if (weights.sets > 1) {
