@@ -20,7 +20,7 @@ constexpr sdk::Info info() {
   i.id = "llvm_cpu", i.vendor = "Optima", i.version = "0.1.0", i.build_id = OPTIMA_BUILD_ID;
   i.devices = kDevices;
   i.options = kOptions;
-  i.formats = "optima.llvm_cpu/3 optima.llvm_cpu.fitted/8";
+  i.formats = "optima.llvm_cpu/3 optima.llvm_cpu.fitted/9";
   return i;
 }
 inline constexpr sdk::Info kInfo = info();

@@ -138,10 +138,11 @@ std::optional<NodeView> known_transpose(const GraphView& g, uint32_t v) {
   return node;
 }
 
-std::vector<float> transposed(const std::vector<float>& from, const Dims& dims, const std::vector<int64_t>& perm) {
+template <class T>
+std::vector<T> transposed(const std::vector<T>& from, const Dims& dims, const std::vector<int64_t>& perm) {
   Dims steps(dims.size(), 1), at(dims.size(), 0);
   for (size_t d = dims.size(); d-- > 1;) steps[d - 1] = steps[d] * dims[d];
-  std::vector<float> out;
+  std::vector<T> out;
   while (out.size() < from.size()) {
     int64_t where = 0;
     for (size_t d = 0; d < perm.size(); ++d) where += at[d] * steps[static_cast<size_t>(perm[d])];
@@ -163,6 +164,23 @@ std::optional<std::vector<float>> GraphView::dequantized(uint32_t v) const {
   const auto codes = known_codes(*this, v);
   const auto numbers = codes ? small_integers(codes->value) : std::nullopt;
   return numbers ? std::optional(real_numbers(*codes, *numbers, dims(v))) : std::nullopt;
+}
+
+std::optional<ScaledIntegers> GraphView::scaled_integers(uint32_t v) const {
+  if (const auto transpose = known_transpose(*this, v)) {
+    const auto all = scaled_integers(transpose->input(0));
+    const Dims dims = transpose->in_dims(0), perm = permutation_of(*transpose);
+    return all ? std::optional(ScaledIntegers{transposed(all->numbers, dims, perm), transposed(all->scales, dims, perm)}) : std::nullopt;
+  }
+  const auto codes = known_codes(*this, v);
+  auto numbers = codes ? small_integers(codes->value) : std::nullopt;
+  if (!numbers) return std::nullopt;
+  ScaledIntegers out{std::move(*numbers), {}};
+  for (const size_t step : step_numbers(*codes, dims(v))) {
+    out.numbers[out.scales.size()] -= codes->zero[step];
+    out.scales.push_back(codes->scale[step]);
+  }
+  return out;
 }
 
 std::optional<std::vector<int32_t>> GraphView::small_integers(uint32_t v) const {

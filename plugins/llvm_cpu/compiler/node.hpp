@@ -31,6 +31,11 @@ Dims permutation_of(const NodeView& transpose);
 /// Elements of type F32, F16 or BF16, or nothing.
 std::optional<std::vector<float>> floats_of(std::string_view bytes, int32_t dtype);
 
+struct ScaledIntegers {
+  std::vector<int32_t> numbers;
+  std::vector<float> scales;  ///< as many
+};
+
 /// The graph behind the node views. Values are named by their index in the image.
 struct GraphView {
   const optima_graph* raw;
@@ -52,6 +57,8 @@ struct GraphView {
   std::optional<std::vector<int64_t>> integers(uint32_t v) const;
   std::optional<std::vector<float>> floats(uint32_t v) const;
   std::optional<std::vector<float>> dequantized(uint32_t v) const;
+  /// The same floats as integers (codes less zero points) and what each of them is multiplied by, or nothing.
+  std::optional<ScaledIntegers> scaled_integers(uint32_t v) const;
   /// A constant with its bytes, or what a DequantizeLinear, and perhaps a Transpose behind it, makes of such: its elements can be had without a run.
   bool is_known(uint32_t v) const;
   /// The elements of a constant of 8, 16 or 32 bits, or packed in 4, or nothing.

@@ -37,6 +37,8 @@ std::optional<Codes> codes_of(const NodeView& node);
 /// Of the DequantizeLinear that makes a value, the same; nothing when something else makes it.
 std::optional<Codes> codes_behind(const GraphView& graph, uint32_t value);
 
+/// Which of its scales and zero points each element of a value of these dims has. Requires scales that fit the dims.
+std::vector<size_t> step_numbers(const Codes& codes, const Dims& dims);
 /// The reals that codes of a value of these dims stand for. Requires as many codes as elements, and scales that fit the dims.
 std::vector<float> real_numbers(const Codes& codes, const std::vector<int32_t>& numbers, const Dims& dims);
 

@@ -5,10 +5,11 @@
 // slices of a turn, some vectors of hidden units with all their gates, are independent of each other, so threads may share one step.
 //
 // R arrives packed by vectors of columns: r[(j / VL * hidden + k) * VL + j % VL] for column j and k in [0, hidden); width = columns rounded up to VL, columns =
-// gates * hidden. args: x [seq][batch][dirs][width] pre-activations, r [dirs][width / VL][hidden][VL], rbias [dirs][width] (GRU's hidden biases,
+// gates * hidden. Its elements are floats, or bytes (`bytes`) that stand for themselves times scale[j]: a step reads all of R, and a quarter of it stays in
+// nearer caches. args: x [seq][batch][dirs][width] pre-activations, r [dirs][width / VL][hidden][VL], rbias [dirs][width] (GRU's hidden biases,
 // or null), h0 [dirs][batch][hidden] or null, c0 (LSTM) or null, lengths int32 [batch] or null, peepholes [dirs][3*hidden]
 // (i, o, f) or null, y [seq][dirs][batch][hidden] or null, yh [dirs][batch][hidden] or null, yc or null, and what stays from turn to turn:
-// [chains][kRnnKept][rows][padded], as Kept has it.
+// [chains][kRnnKept][rows][padded], as Kept has it; last scale [dirs][width], or null.
 // units: the chains, dirs * ceil(batch / rows), each of seq * rnn_phases turns of ceil(padded / (kRnnSlice * VL)) slices: slice s of turn t of chain c is number
 // (c * turns + t) * slices + s. scratch: rows * (width + 2 * padded) floats.
 #pragma once
@@ -26,6 +27,7 @@ struct Rnn {
   static constexpr void sizes(auto& l, auto mark) { mark(l.seq, l.batch); }
   RnnKind kind;
   int64_t before, coupled, reverse, rows;  // rows: 1 or 4
+  int64_t bytes;
   Act f, g, h;
   double clip;
   int64_t seq, batch, dirs, hidden;
@@ -35,34 +37,54 @@ struct Rnn {
 
 #ifdef VW  // the template, which only clang compiles
 #include "plugins/llvm_cpu/kernels/parts/activation.hpp"
+#include "plugins/llvm_cpu/kernels/parts/codes_tail.hpp"
 #include "plugins/llvm_cpu/kernels/parts/lanes.hpp"
 #include "plugins/llvm_cpu/kernels/parts/math.hpp"
 
 namespace k::rnn {
 
 INL vec apply(Act f, vec v) { return activate(v, {f, 0.2f, 0.5f}); }
+INL vec weights(const float* r) { return ld(r); }
+INL vec weights(const int8_t* r) { return __builtin_convertvector(__builtin_convertvector(ld_codes<sbytes>(r, VL), ivec), vec); }
 /// g[b][j] += sum over k of h[b][k] r[k][j] for columns j in [0, columns), of B sequences whose h and g lie so many floats apart. Q vectors of columns at a time.
-template <int B, int Q>
-INL void add_product(idx hidden, idx columns, const float* h, idx h_step, const float* r, float* g, idx g_step, idx j = 0) {
+/// Bytes: the sum is scaled by scale[j] before.
+template <int B, int Q, class T>
+INL void add_product(idx hidden, idx columns, const float* h, idx h_step, const T* r, const float* scale, float* g, idx g_step, idx j = 0) {
+  constexpr bool kScaled = sizeof(T) == 1;
   ROLL for (; j + Q * VL <= columns; j += Q * VL) {
     vec a[B][Q];
-    UNROLL for (idx b = 0; b < B; b++) UNROLL for (idx q = 0; q < Q; q++) a[b][q] = ld(g + b * g_step + j + q * VL);
+    UNROLL for (idx b = 0; b < B; b++) UNROLL for (idx q = 0; q < Q; q++) a[b][q] = kScaled ? vec{} : ld(g + b * g_step + j + q * VL);
     ROLL for (idx k = 0; k < hidden; k++)
       UNROLL for (idx q = 0; q < Q; q++) {
-        const vec w = ld(r + j * hidden + (q * hidden + k) * VL);
+        const vec w = weights(r + j * hidden + (q * hidden + k) * VL);
         UNROLL for (idx b = 0; b < B; b++) a[b][q] += w * h[b * h_step + k];
       }
-    UNROLL for (idx b = 0; b < B; b++) UNROLL for (idx q = 0; q < Q; q++) st(g + b * g_step + j + q * VL, a[b][q]);
+    UNROLL for (idx b = 0; b < B; b++) UNROLL for (idx q = 0; q < Q; q++) {
+      float* to = g + b * g_step + j + q * VL;
+      st(to, kScaled ? ld(to) + a[b][q] * ld(scale + j + q * VL) : a[b][q]);
+    }
   }
-  if constexpr (Q > 1) add_product<B, Q / 2>(hidden, columns, h, h_step, r, g, g_step, j);
+  if constexpr (Q > 1) add_product<B, Q / 2>(hidden, columns, h, h_step, r, scale, g, g_step, j);
 }
+/// R from one column on: its elements and, of bytes, their scales.
+struct Recurrent {
+  const char* r;
+  const float* scale;
+  idx bytes, hidden;
+  METHOD Recurrent from(idx column) const { return {r + column * hidden * (bytes ? 1 : 4), scale ? scale + column : nullptr, bytes, hidden}; }
+};
 /// Of n sequences, at most 4. As many accumulators as registers hold.
-INL void add_products(idx n, idx hidden, idx columns, const float* h, idx h_step, const float* r, float* g, idx g_step) {
+template <class T>
+INL void add_products_of(idx n, const Recurrent& r, idx columns, const float* h, idx h_step, float* g, idx g_step) {
   constexpr int kWide = VW == 8 ? 2 : 4;
-  if (n == 4) return add_product<4, kWide>(hidden, columns, h, h_step, r, g, g_step);
-  if (n == 3) return add_product<3, kWide>(hidden, columns, h, h_step, r, g, g_step);
-  if (n == 2) return add_product<2, kWide>(hidden, columns, h, h_step, r, g, g_step);
-  add_product<1, 8>(hidden, columns, h, h_step, r, g, g_step);
+  if (n == 4) return add_product<4, kWide>(r.hidden, columns, h, h_step, (const T*)r.r, r.scale, g, g_step);
+  if (n == 3) return add_product<3, kWide>(r.hidden, columns, h, h_step, (const T*)r.r, r.scale, g, g_step);
+  if (n == 2) return add_product<2, kWide>(r.hidden, columns, h, h_step, (const T*)r.r, r.scale, g, g_step);
+  add_product<1, 8>(r.hidden, columns, h, h_step, (const T*)r.r, r.scale, g, g_step);
+}
+INL void add_products(idx n, const Recurrent& r, idx columns, const float* h, idx h_step, float* g, idx g_step) {
+  if (r.bytes) add_products_of<int8_t>(n, r, columns, h, h_step, g, g_step);
+  else add_products_of<float>(n, r, columns, h, h_step, g, g_step);
 }
 struct Step {
   idx hidden, padded;  // padded: hidden rounded up to VL; gate q starts at column q * padded
@@ -137,7 +159,7 @@ TEMPLATE(k_rnn, Rnn, l) {
   idx slice = u0 % slices, phase = u0 / slices % phases, q = u0 / slices / phases % l.seq, left = u1 - u0;
   ROLL for (idx u = u0 / slices / phases / l.seq; left > 0; u++, q = 0) {
     const idx d = u / blocks, first = u % blocks * l.batch / blocks, n = l.rows == 1 ? 1 : (u % blocks + 1) * l.batch / blocks - first;  // parts of nearly one size
-    const float* r = (const float*)args[1] + d * l.hidden * width;
+    const Recurrent r = Recurrent{(const char*)args[1], (const float*)args[11], l.bytes, l.hidden}.from(d * width);
     const float* rb = args[2] ? (const float*)args[2] + d * width + 2 * padded : nullptr;
     const float* peep = args[6] ? (const float*)args[6] + d * 3 * l.hidden : nullptr;
     const Kept kept{(float*)args[10] + u * kRnnKept * l.rows * padded, l.rows * padded};
@@ -172,9 +194,9 @@ TEMPLATE(k_rnn, Rnn, l) {
           if (before) ROLL for (idx j = s.from; j < s.to; j += VL) st(own + b * padded + j, rb ? ld(rb + j) : vec{});
         }
         for_columns(s, g0, before ? 2 : g1, [&](idx at, idx columns) __attribute__((always_inline)) {
-          add_products(n, l.hidden, columns, phase ? kept.scaled() : old, padded, r + at * l.hidden, pre + at, width);
+          add_products(n, r.from(at), columns, phase ? kept.scaled() : old, padded, pre + at, width);
         });
-        if (before) add_products(n, l.hidden, s.to - s.from, old, padded, r + (2 * padded + s.from) * l.hidden, own + s.from, padded);
+        if (before) add_products(n, r.from(2 * padded + s.from), s.to - s.from, old, padded, own + s.from, padded);
       }
       ROLL for (idx b = 0; b < n; b++) {
         const float *gate = pre + b * width, *was = old + b * padded;

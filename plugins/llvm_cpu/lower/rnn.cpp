@@ -61,8 +61,9 @@ Layer layer_of(const NodeView& n, int64_t vl) {
 }
 
 /// W [dirs][gates * hidden][inputs] with rows of zeros after each gate.
-std::vector<float> padded_rows(const Layer& l, const std::vector<float>& w, int64_t columns) {
-  std::vector<float> out(static_cast<size_t>(l.dirs * l.width * columns), 0.f);
+template <class T>
+std::vector<T> padded_rows(const Layer& l, const std::vector<T>& w, int64_t columns) {
+  std::vector<T> out(static_cast<size_t>(l.dirs * l.width * columns), T{});
   for (int64_t d = 0; d < l.dirs; ++d)
     for (int64_t g = 0; g < l.gates; ++g) {
       const int64_t from = ((d * l.gates + g) * l.hidden) * columns, to = (d * l.width + g * l.padded) * columns;
@@ -72,12 +73,32 @@ std::vector<float> padded_rows(const Layer& l, const std::vector<float>& w, int6
 }
 
 /// R [dirs][gates * hidden][hidden] as [dirs][width / vl][hidden][vl].
-std::vector<float> turned(const Layer& l, const std::vector<float>& r, int64_t vl) {
-  const std::vector<float> rows = padded_rows(l, r, l.hidden);
-  std::vector<float> out(rows.size());
+template <class T>
+std::vector<T> turned(const Layer& l, const std::vector<T>& r, int64_t vl) {
+  const std::vector<T> rows = padded_rows(l, r, l.hidden);
+  std::vector<T> out(rows.size());
   for (int64_t j = 0; j < l.dirs * l.width; ++j)
     for (int64_t k = 0; k < l.hidden; ++k)
       out[static_cast<size_t>((j / vl * l.hidden + k) * vl + j % vl)] = rows[static_cast<size_t>(j * l.hidden + k)];
+  return out;
+}
+
+/// R as bytes, with one scale for each of its rows.
+struct ByteRows {
+  std::vector<int8_t> r;
+  std::vector<float> scales;
+};
+/// Where R's elements are such, less their zero points.
+std::optional<ByteRows> byte_rows(const Layer& l, const NodeView& n) {
+  const auto all = n.graph.scaled_integers(n.input(2));
+  if (!all) return std::nullopt;
+  ByteRows out;
+  const auto hidden = static_cast<size_t>(l.hidden);
+  for (size_t i = 0; i < all->numbers.size(); ++i) {
+    if (i % hidden == 0) out.scales.push_back(all->scales[i]);
+    if (all->scales[i] != out.scales.back() || all->numbers[i] < INT8_MIN || all->numbers[i] > INT8_MAX) return std::nullopt;
+    out.r.push_back(static_cast<int8_t>(all->numbers[i]));
+  }
   return out;
 }
 
@@ -93,7 +114,8 @@ bool resets_late(const NodeView& n) { return kind_of(n) == Kind::Gru && n.intege
 
 void lower_rnn(std::span<const NodeView> nodes, LowerContext& ctx) {
   const NodeView& n = nodes[0];
-  const Layer l = layer_of(n, ctx.target().vector_width);
+  const int64_t vl = ctx.target().vector_width;
+  const Layer l = layer_of(n, vl);
   std::vector<float> bias(static_cast<size_t>(l.dirs * l.width), 0.f), late = bias;
   if (n.has_input(3)) {
     const auto b = *n.graph.floats(n.input(3));
@@ -118,17 +140,19 @@ void lower_rnn(std::span<const NodeView> nodes, LowerContext& ctx) {
   Op op;
   op.units = l.dirs * divide_up(l.batch, rows);
   op.turns = l.seq * k::rnn_phases(l.kind, resets_late(n));
-  op.slices = divide_up(l.padded, k::kRnnSlice * ctx.target().vector_width);
+  op.slices = divide_up(l.padded, k::kRnnSlice * vl);
+  const auto bytes = byte_rows(l, n);
+  const Operand r = ctx.bytes(bytes ? raw_bytes(turned(l, bytes->r, vl)) : raw_bytes(turned(l, *n.graph.floats(n.input(2)), vl)));
   Operand kept = ctx.temporary(static_cast<uint64_t>(op.units * k::kRnnKept * rows * l.padded) * sizeof(float));
   kept.written = true;
-  op.kernel = k::Rnn{.kind = l.kind, .before = resets_late(n), .coupled = n.integer("input_forget", 0), .reverse = reverse, .rows = rows, .f = a.f, .g = a.g,
+  op.kernel = k::Rnn{.kind = l.kind, .before = resets_late(n), .coupled = n.integer("input_forget", 0), .reverse = reverse, .rows = rows, .bytes = bytes.has_value(), .f = a.f, .g = a.g,
                      .h = a.h, .clip = n.real("clip", 0), .seq = l.seq, .batch = l.batch, .dirs = l.dirs, .hidden = l.hidden};
-  op.args = {pre, ctx.bytes(raw_bytes(turned(l, *n.graph.floats(n.input(2)), ctx.target().vector_width))), resets_late(n) ? ctx.bytes(raw_bytes(late)) : Operand(),
+  op.args = {pre, r, resets_late(n) ? ctx.bytes(raw_bytes(late)) : Operand(),
              optional(5), lstm ? optional(6) : Operand(), optional(4), lstm ? optional(7) : Operand(), result(0), result(1),
-             lstm ? result(2) : Operand(), kept};
+             lstm ? result(2) : Operand(), kept, bytes ? ctx.bytes(raw_bytes(padded_rows(l, bytes->scales, 1))) : Operand()};
   op.scratch_per_thread = static_cast<uint64_t>(rows * (l.width + 2 * l.padded)) * sizeof(float);
   op.work = l.seq * l.batch * l.dirs * l.hidden * l.gates * l.hidden;
-  op.label = std::string(n.op()) + " " + to_text(n.in_dims(0)) + " hidden " + std::to_string(l.hidden);
+  op.label = std::string(n.op()) + " " + to_text(n.in_dims(0)) + " hidden " + std::to_string(l.hidden) + (bytes ? " of bytes" : "");
   ctx.emit(std::move(op));
 }
 

@@ -13,7 +13,7 @@ namespace optima::llvm_cpu {
 
 constexpr const char* kFormat = "optima.llvm_cpu/3";
 /// Of artifacts that are planned where they run (fit/kernel_table.hpp).
-constexpr const char* kFittedFormat = "optima.llvm_cpu.fitted/8";
+constexpr const char* kFittedFormat = "optima.llvm_cpu.fitted/9";
 
 struct Plan {
   struct Tensor {
