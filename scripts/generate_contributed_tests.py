@@ -177,6 +177,10 @@ def cases():
             yield Case("MatMulNBits" + tag, "MatMulNBits", [f32(2, 3, K)] + operands, **attributes)
             packed = Const(u8(9 * -(-blocks * bits // 8)))
             yield Case("MatMulNBits_zeros" + tag, "MatMulNBits", [f32(3, K)] + operands + [packed, None, Const(f32(9))], **attributes)
+    for bits in (4, 8):  # ONNX Runtime and llvm_cpu round activations then, where processors multiply bytes
+        operands, blocks = n_bits(40, 256, 32, bits)
+        for rows in (3, 20):
+            yield Case(f"MatMulNBits_rounded_{bits}_{rows}", "MatMulNBits", [f32(rows, 256)] + operands, K=256, N=40, bits=bits, block_size=32, accuracy_level=4, tolerance=(2e-2, 0.3))
     operands, blocks = n_bits(9, 64, 32, 4)
     yield Case("MatMulNBits_float_zeros", "MatMulNBits", [f32(3, 64)] + operands + [Const(f32(9 * blocks))], K=64, N=9, bits=4, block_size=32, tolerance=(1e-3, 1e-3))
     hidden, heads = 24, 3

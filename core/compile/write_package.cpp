@@ -31,14 +31,18 @@ PackageTensor tensor_of(const image::Value& value, std::string_view attr) {
   return t;
 }
 
-/// How far answers of a model may lie from the reference's, which rounds behind every node, where a device rounds once for several; null: as far as those of f32.
-const char* share_of_halves(const Graph& graph) {
+/// How far answers of a model may lie from the reference's, which rounds behind every node and to nothing that a model merely allows, where a device rounds once for several; null: as
+/// far as those of f32.
+const char* share_of_rounding(const Graph& graph) {
   bool halves = false;
-  for (const image::Graph& g : graph.contents.graphs)
+  for (const image::Graph& g : graph.contents.graphs) {
+    for (const image::Node& n : g.nodes)
+      if (n.flags & OPTIMA_NODE_ROUNDS_TO_BYTES) return "0.05";
     for (const image::Value& v : g.values) {
       if (v.dtype == OPTIMA_BF16) return "0.05";
       halves = halves || v.dtype == OPTIMA_F16;
     }
+  }
   return halves ? "0.01" : nullptr;
 }
 
@@ -55,7 +59,7 @@ class Description {
  public:
   Description(const CompileRequest& request, const Planned& planned, const Registry& registry, BuildResult& built, PackageWriter& writer)
       : request_(request), planned_(planned), registry_(registry), built_(built), writer_(writer), scopes_(scopes_of(planned)),
-        numbered_(numbered(scopes_)), halves_(share_of_halves(planned.graph)) {}
+        numbered_(numbered(scopes_)), rounding_(share_of_rounding(planned.graph)) {}
 
   Result<Package> make() {
     package_.model_name = planned_.graph.model_name;
@@ -120,7 +124,7 @@ class Description {
     s.compat_record = std::move(built.compiled.compat_record);
     s.compat_text = std::move(built.compiled.compat_text);
     s.meta = std::move(built.compiled.meta);
-    allow(halves_, s.meta);
+    allow(rounding_, s.meta);
     package_.tools[manifest.id] = manifest.version;
     return {};
   }
@@ -230,7 +234,7 @@ class Description {
   PackageWriter& writer_;
   const std::vector<PlanScope> scopes_;
   const std::vector<Numbered> numbered_;
-  const char* halves_;  // how far 16-bit floats may lie from the reference's; null
+  const char* rounding_;  // how far answers may lie from the reference's; null: as far as those of f32
   Package package_;
 };
 

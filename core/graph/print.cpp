@@ -95,7 +95,7 @@ class Printer {
 
   void print_node(const image::Graph& g, const image::Node& n, int depth) {
     const std::string op = n.domain.empty() ? n.op_type : n.domain + '.' + n.op_type;
-    line(depth, cat(n.name, ": ", op, "-", n.since_version, "(", names(g, n.inputs), ")", attrs(n), " -> ", typed(g, n.outputs)));
+    line(depth, cat(n.name, ": ", op, "-", n.since_version, "(", names(g, n.inputs), ")", attrs(n), n.flags & OPTIMA_NODE_ROUNDS_TO_BYTES ? " rounds to bytes" : "", " -> ", typed(g, n.outputs)));
     for (const image::Attr& a : n.attrs)
       if (holds_body(a))
         for (size_t k = 0; k < a.refs.size(); ++k)

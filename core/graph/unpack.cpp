@@ -73,7 +73,7 @@ class Unpacker {
   }
 
   image::Node node(const optima_node& n, uint32_t base) {
-    image::Node out{text(n.name), text(n.op_type), text(n.domain), n.id, n.since_version, refs(n.inputs, base), refs(n.outputs, base), {}};
+    image::Node out{text(n.name), text(n.op_type), text(n.domain), n.id, n.since_version, refs(n.inputs, base), refs(n.outputs, base), {}, n.flags};
     for (uint32_t k = 0; k < n.attrs.count; ++k) out.attrs.push_back(attr(*optima_get_attr(image_, n.attrs.first + k)));
     if (out_.origins.size() <= n.id) out_.origins.resize(n.id + 1);
     out_.origins[n.id] = {out.name, n.since_version};

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/onnx_io/contributed.hpp"
 #include "core/onnx_io/convert.hpp"
 #include "core/onnx_io/node_schema.hpp"
 #include "core/onnx_io/tensors.hpp"
@@ -137,6 +138,7 @@ class Builder {
       OPTIMA_ASSIGN(image::Attr made, attribute(&scope, a));
       node.attrs.push_back(std::move(made));
     }
+    if (rounds_to_bytes(source)) node.flags |= OPTIMA_NODE_ROUNDS_TO_BYTES;
     for (const std::string& out : source.output()) node.outputs.push_back(out.empty() ? OPTIMA_NONE : add_value(scope, out));
     OPTIMA_RETURN_IF_ERROR(state(scope, source, node));
     scope.made.nodes.push_back(std::move(node));

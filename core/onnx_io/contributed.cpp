@@ -25,6 +25,8 @@ using onnx::FunctionProto;
 using onnx::GraphProto;
 using onnx::NodeProto;
 
+constexpr char kRoundsToBytes[] = "optima.rounds_to_bytes";
+
 bool is_ours(const std::string& domain) { return domain == kContributed || domain == kClassical; }
 
 /// What is known about the values of a graph, and of those around it.
@@ -72,6 +74,7 @@ class Node : public Contributed {
     const auto* type = scope_.type(node_.input(k));
     return type ? type->tensor_type().elem_type() : 0;
   }
+  void allow_bytes() override { allows_bytes_ = true; }
   void warn(const std::string& text) const override { log(LogLevel::Warn, "onnx_io", cat(node_text(node_), ": ", text)); }
   std::optional<std::vector<int64_t>> dims(int k) const override {
     if (!has(k)) return std::nullopt;
@@ -172,6 +175,7 @@ class Node : public Contributed {
       while (made.input_size() > 0 && made.input(made.input_size() - 1).empty()) made.mutable_input()->RemoveLast();
       for (auto& name : *made.mutable_output()) name = name_of(name);
       fill_attributes(made);
+      if (allows_bytes_ && made.op_type() == "MatMul") mark_rounds_to_bytes(made);
     }
     return out;
   }
@@ -231,6 +235,7 @@ class Node : public Contributed {
   std::unordered_set<std::string>& taken_;
   std::string stem_;
   std::vector<onnx::TensorProto> made_;
+  bool allows_bytes_ = false;
   std::unordered_map<std::string, std::string> actual_;  ///< names in the text -> names in the graph
 };
 
@@ -374,6 +379,14 @@ bool adopt(GraphProto& g, int64_t opset) {
 }
 
 }  // namespace
+
+void mark_rounds_to_bytes(NodeProto& node) {
+  auto& note = *node.add_metadata_props();
+  note.set_key(kRoundsToBytes), note.set_value("1");
+}
+bool rounds_to_bytes(const NodeProto& node) {
+  return std::any_of(node.metadata_props().begin(), node.metadata_props().end(), [](const auto& note) { return note.key() == kRoundsToBytes; });
+}
 
 int Contributed::rank(int input) const {
   const auto d = dims(input);

@@ -52,6 +52,8 @@ class Contributed {
   /// Bytes of a constant input; nothing when it is none, or damaged.
   virtual std::optional<std::string> bytes(int input) const = 0;
 
+  /// The model lets products of the text round their first operand to 8 bits (OPTIMA_NODE_ROUNDS_TO_BYTES).
+  virtual void allow_bytes() = 0;
   /// Logs a warning about the node.
   virtual void warn(const std::string& text) const = 0;
   /// Ends the import: what is wrong with the node, or what about it nobody restates; the text that the recipe returns then does not matter.
@@ -64,6 +66,10 @@ class Contributed {
  private:
   std::string refusal_;
 };
+
+/// What Contributed::allow_bytes() leaves on a node, which becomes its OPTIMA_NODE_ROUNDS_TO_BYTES.
+void mark_rounds_to_bytes(onnx::NodeProto& node);
+bool rounds_to_bytes(const onnx::NodeProto& node);
 
 /// What an operator is in ONNX nodes.
 struct Recipe {

@@ -12,6 +12,7 @@ inline constexpr sdk::OptionSpec kOptions[] = {
     {"llvm_cpu.features", "string", "compile", "", "instruction set changes, as LLVM writes them: +avx512f,-fma", true},
     {"llvm_cpu.linker", "path", "compile", "", "ld.lld to link kernels with; empty = the plugin links them itself", false},
     {"llvm_cpu.winograd", "bool", "compile", "true", "3x3 convolutions by Winograd's method: faster, a little less exact", true},
+    {"llvm_cpu.rounds_to_bytes", "bool", "compile", "true", "products whose first operand the model allows to be rounded to 8 bits (MatMulNBits with accuracy_level 4) round it, as ONNX Runtime does", true},
     {"llvm_cpu.doors", "bool", "compile", "true", "tensors that go from one subgraph to another stay blocked where both sides work on blocks", true},
 };
 

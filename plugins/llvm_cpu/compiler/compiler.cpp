@@ -29,7 +29,9 @@ Target target_of(const sdk::Device& device, const sdk::Options& options) {
     const std::string_view own = options.string(option, "");
     return own.empty() ? device.attributes().string(attribute, "") : own;
   };
-  return make_target(device.kind(), device.attributes().string("triple", ""), pick("llvm_cpu.cpu", "cpu"), pick("llvm_cpu.features", "features"));
+  Target target = make_target(device.kind(), device.attributes().string("triple", ""), pick("llvm_cpu.cpu", "cpu"), pick("llvm_cpu.features", "features"));
+  target.rounds_to_bytes = options.boolean("llvm_cpu.rounds_to_bytes", true);
+  return target;
 }
 
 sdk::Verdict verdict_of(const sdk::Node& node) {

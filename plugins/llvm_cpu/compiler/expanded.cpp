@@ -317,7 +317,7 @@ void Copy::add(const sdk::Node& n, Scope& in) {
     Parts parts(*this, in, n);
     return n.op() == "Attention" ? parts.attention() : parts.rotary_embedding();
   }
-  image::Node out{std::string(n.name()), std::string(n.op()), std::string(n.domain()), n.id(), n.since_version()};
+  image::Node out{std::string(n.name()), std::string(n.op()), std::string(n.domain()), n.id(), n.since_version(), {}, {}, {}, n.raw().flags};
   for (uint32_t k = 0; k < n.input_count(); ++k) out.inputs.push_back(value(n.input(k), in));
   for (uint32_t k = 0; k < n.output_count(); ++k) out.outputs.push_back(value(n.output(k), in));
   for (uint32_t k = 0; k < n.attr_count(); ++k) out.attrs.push_back(attribute(n.attr(k), in));

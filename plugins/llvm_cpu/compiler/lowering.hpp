@@ -45,6 +45,7 @@ struct Target {
   k::Dot dot = k::Dot::Pairs;  ///< how it multiplies bytes
   bool amx = false;            ///< it has AMX tiles of bytes
   bool permutes_bytes = false;  ///< AVX-512 VBMI
+  bool rounds_to_bytes = true;  ///< where a model allows it (OPTIMA_NODE_ROUNDS_TO_BYTES)
   bool many_sizes = false;      ///< plans are made for many sizes of one model: as few forms of a weight as can be had are to be packed for all of them
   bool far_weights = false;     ///< each run reads the model's weights from memory: caches do not hold them. Known to the compiler alone: only hints may hang on it where plans are made in the run
   bool is_arm() const { return triple.starts_with("aarch64"); }

@@ -11,14 +11,14 @@
 namespace optima::llvm_cpu {
 namespace {
 
-constexpr std::string_view kMagic("OptimaLlvmFit\0\0\2", 16);
+constexpr std::string_view kMagic("OptimaLlvmFit\0\0\3", 16);
 
 template <class Io, class F>
 void visit(Io& io, F& file) {
   auto& t = file.target;
   io.text(t.triple), io.text(t.cpu), io.text(t.features);
   io.number(t.vector_width), io.number(t.registers), io.number(t.bf16), io.number(t.threads), io.number(t.dot);
-  io.number(t.amx), io.number(t.permutes_bytes);
+  io.number(t.amx), io.number(t.permutes_bytes), io.number(t.rounds_to_bytes);
   io.list(file.features, [&](auto& f) { io.text(f); });
   io.number(file.winograd);
   io.list(file.kernels, [&](auto& k) {
@@ -45,7 +45,7 @@ void check_shapes(const std::vector<std::vector<int64_t>>& shapes) {
 
 void check(const FitFile& file) {
   const Target& t = file.target;
-  check_flag(t.amx), check_flag(t.permutes_bytes), check_flag(file.winograd);
+  check_flag(t.amx), check_flag(t.permutes_bytes), check_flag(t.rounds_to_bytes), check_flag(file.winograd);
   if (t.vector_width != 4 && t.vector_width != 8 && t.vector_width != 16) corrupt_plan("vectors of " + std::to_string(t.vector_width) + " floats");
   if (t.registers < 8 || t.registers > 64) corrupt_plan(std::to_string(t.registers) + " registers");
   if (t.bf16 > Bf16::Tiles || t.dot < k::Dot::Pairs || t.dot > k::Dot::Widened || t.threads < 1) corrupt_plan("the target is none");

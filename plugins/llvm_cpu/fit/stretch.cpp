@@ -19,7 +19,7 @@ class Builder {
   }
 
   void add(const sdk::Node& n) {
-    image::Node out{std::string(n.name()), std::string(n.op()), std::string(n.domain()), n.id(), n.since_version()};
+    image::Node out{std::string(n.name()), std::string(n.op()), std::string(n.domain()), n.id(), n.since_version(), {}, {}, {}, n.raw().flags};
     for (uint32_t k = 0; k < n.input_count(); ++k) out.inputs.push_back(read(n.input(k)));
     for (uint32_t k = 0; k < n.output_count(); ++k) out.outputs.push_back(made(n.output(k)));
     for (uint32_t k = 0; k < n.attr_count(); ++k) out.attrs.push_back(sdk::repacked(n.attr(k), [this](const sdk::Constant& c) { return constant(c); }));

@@ -244,3 +244,15 @@ TEST_CASE("codes of a matrix in blocks serve every number of rows") {
   };
   serves(product, {3, 40}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 40});
 }
+
+TEST_CASE("codes of a matrix in blocks serve every number of rows that may be rounded to bytes") {
+  const auto product = [](CodesNet& n, int64_t m) {
+    const int64_t K = 128, N = 50;
+    const uint32_t w = n.constant<uint8_t>({N, K}, std::vector<uint8_t>(static_cast<size_t>(N * K / 2), 0x95), OPTIMA_U4);
+    const uint32_t real = n.node("DequantizeLinear", 21, {w, n.weights({N, 4}, 0.01f, 0.02f)}, {N, K}, {Net::integer("axis", 1), Net::integer("block_size", 32)});
+    const uint32_t turned = n.node("Transpose", 13, {real}, {K, N}, {Net::ints("perm", {1, 0})});
+    n.output(n.node("MatMul", 13, {n.input({m, K}), turned}, {m, N}));
+    n.graph().nodes.back().flags |= OPTIMA_NODE_ROUNDS_TO_BYTES;
+  };
+  serves_codes(product, {3, 40}, {1, 2, 3, 4, 5, 8, 9, 10, 11, 40});
+}

@@ -171,9 +171,9 @@ TEST_CASE("LSTM, GRU and RNN steps agree with double loops") {
     Guarded<float> kept(chains * k::kRnnKept * rows * padded);
     const Guarded<float> y = run<float>(seq * dirs * batch * hidden, chains, rows * (width + 2 * padded) * 4, [&](float* out, int64_t u0, int64_t u1, char* s) {
       void* args[] = {x.data(), r.data(), hidden_bias ? rb.data() : nullptr, initial ? h0.data() : nullptr, initial ? c0.data() : nullptr,
-                      lengths ? len.data() : nullptr, peepholes ? p.data() : nullptr, out, yh.data(), yc.data(), kept.data()};
+                      lengths ? len.data() : nullptr, peepholes ? p.data() : nullptr, out, yh.data(), yc.data(), kept.data(), nullptr};
       const auto pieces = [&](int64_t p0, int64_t p1) {
-        k_rnn({.kind = kind, .before = before, .coupled = 0, .reverse = reverse, .rows = rows, .f = kind == Kind::Rnn ? k::Act::Tanh : k::Act::Sigmoid,
+        k_rnn({.kind = kind, .before = before, .coupled = 0, .reverse = reverse, .rows = rows, .bytes = 0, .f = kind == Kind::Rnn ? k::Act::Tanh : k::Act::Sigmoid,
                .g = k::Act::Tanh, .h = k::Act::Tanh, .clip = 0, .seq = seq, .batch = batch, .dirs = dirs, .hidden = hidden}, args, p0, p1, s);
       };
       if (coin()) return pieces(u0 * turns * slices, u1 * turns * slices);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Codes with a scale per block, of 4, 8 and 16 bits, and products with matrices of them, through both halves of the plugin.
 #include "tests/unit/llvm_cpu/net.hpp"
+#include "tests/unit/llvm_cpu_ops/codes_net.hpp"
 
 using namespace llvm_cpu_test;
 
@@ -166,3 +167,121 @@ TEST_CASE("a constant matrix of codes is known through a Transpose that names no
   CHECK(std::count_if(c->sink.files.begin(), c->sink.files.end(), [](const auto& f) { return f.first.ends_with(".so"); }) == 1);  // the product
   matches_reference(bench, net);
 }
+
+namespace {
+
+/// The product x W, whose first operand the model allows to be rounded to bytes.
+uint32_t loose_product(Net& net, uint32_t x, uint32_t w, const Dims& dims) {
+  const uint32_t y = net.node("MatMul", 13, {x, w}, dims);
+  net.graph().nodes.back().flags |= OPTIMA_NODE_ROUNDS_TO_BYTES;
+  return y;
+}
+/// x [M, K] in blocks, each of which is rounded to 127 steps of its largest magnitude.
+uint32_t rounded(Net& net, uint32_t x, int64_t M, int64_t K, int64_t block) {
+  const Dims blocks{M, K / block, block}, each{M, K / block, 1};
+  const uint32_t parted = net.node("Reshape", 21, {x, net.constant<int64_t>({3}, {M, K / block, block}, OPTIMA_I64)}, blocks);
+  const uint32_t most = net.node("ReduceMax", 18, {net.same("Abs", 13, parted), net.constant<int64_t>({1}, {2}, OPTIMA_I64)}, each);
+  const uint32_t times = net.node("Div", 14, {net.constant<float>({}, {127}, OPTIMA_F32), most}, each);
+  const uint32_t codes = net.same("Round", 11, net.node("Mul", 14, {parted, times}, blocks));
+  return net.node("Reshape", 21, {net.node("Div", 14, {codes, times}, blocks), net.constant<int64_t>({2}, {M, K}, OPTIMA_I64)}, {M, K});
+}
+
+const std::vector<std::pair<int64_t, int64_t>> kLengthsAndBlocks{{256, 16}, {256, 32}, {128, 64}, {384, 128}, {512, 256}};
+
+}  // namespace
+
+TEST_CASE("where a model allows it, rows are rounded to bytes, block by block: products with codes of 4 and 8 bits on all processors that multiply bytes") {
+  Bench bench;
+  on_all_processors([&](const std::vector<optima_option>& options) {
+    const double tolerance = 1e-5;
+    for (const int32_t type : {OPTIMA_U4, OPTIMA_U8})
+      for (const bool zeros : {false, true}) {
+        CAPTURE(type);
+        CAPTURE(zeros);
+        Net net;
+        for (const auto& [K, block] : kLengthsAndBlocks)
+          for (const int64_t M : {1, 2, 3, 5, 8, 9, 14}) {
+            const uint32_t w = weights(net, {K, 50, block, type, true, zeros});
+            net.output(loose_product(net, rounded(net, net.input({M, K}), M, K, block), w, {M, 50}));
+          }
+        matches_reference(bench, net, tolerance, options);
+      }
+  });
+}
+
+#ifndef LLVM_CPU_GENERAL
+namespace {
+
+/// Those whose kernels multiply bytes.
+bool multiplies_bytes(Bench& bench, const std::vector<optima_option>& options) {
+  Net net;
+  net.output(loose_product(net, net.input({1, 128}), weights(net, {128, 32, 32, OPTIMA_U4, true, false}), {1, 32}));
+  const auto c = compile(bench, net, options);
+  REQUIRE(c->code == OPTIMA_OK);
+  return has_kernel(*c, "byte_rows");
+}
+
+}  // namespace
+
+TEST_CASE("rows that are rounded to bytes are rounded to the nearest of 127 steps of their block's largest magnitude") {
+  Bench bench;
+  int with_bytes = 0;
+  on_all_processors([&](const std::vector<optima_option>& options) {
+    const bool bytes = multiplies_bytes(bench, options);
+    with_bytes += bytes;
+    for (const auto& [K, block] : kLengthsAndBlocks)
+      for (const int64_t M : {1, 7, 14}) {
+        CAPTURE(K);
+        CAPTURE(M);
+        Net net;
+        const uint32_t x = net.input({M, K}), w = weights(net, {K, 50, block, OPTIMA_U4, true, true});
+        net.output(loose_product(net, x, w, {M, 50}));
+        net.output(net.node("MatMul", 13, {rounded(net, x, M, K, block), w}, {M, 50}));
+        net.output(net.node("MatMul", 13, {x, w}, {M, 50}));
+        const auto c = compile(bench, net, options);
+        REQUIRE(c->code == OPTIMA_OK);
+        const Tensors out = run(bench, *c, random_inputs(*c));
+        CHECK(error(out[0], out[bytes ? 1 : 2]) <= 1e-5);
+        if (bytes) CHECK(error(out[0], out[2]) > 1e-4);  // they are rounded
+      }
+  });
+  if (__builtin_cpu_supports("avx512vnni") || __builtin_cpu_supports("avxvnni")) CHECK(with_bytes > 0);
+}
+
+TEST_CASE("nobody rounds to bytes but where the model allows it, and not against the user's word") {
+  Bench bench;
+  const std::vector<optima_option> vnni{seam::option("llvm_cpu.cpu", "x86-64-v4"), seam::option("llvm_cpu.features", "+avx512vnni")};
+  CHECK(multiplies_bytes(bench, vnni));
+  CHECK_FALSE(multiplies_bytes(bench, {vnni[0], vnni[1], number_option("llvm_cpu.rounds_to_bytes", 0)}));
+  CHECK_FALSE(multiplies_bytes(bench, {seam::option("llvm_cpu.cpu", "x86-64-v3")}));
+  for (const bool allowed : {false, true}) {
+    Net net;
+    const uint32_t x = net.input({9, 128}), w = weights(net, {128, 32, 32, OPTIMA_U4, true, false});
+    net.output(allowed ? loose_product(net, x, w, {9, 32}) : net.node("MatMul", 13, {x, w}, {9, 32}));
+    const auto c = compile(bench, net, vnni);
+    REQUIRE(c->code == OPTIMA_OK);
+    CHECK(has_kernel(*c, "byte_panels") == allowed);
+  }
+}
+
+TEST_CASE("rows of zeros, and such as hold infinities or no numbers, go through bytes as far as they go") {
+  Bench bench;
+  Net net;
+  const uint32_t x = net.input({3, 128});
+  net.output(loose_product(net, x, weights(net, {128, 32, 32, OPTIMA_U4, true, true}), {3, 32}));
+  const auto c = compile(bench, net);
+  REQUIRE(c->code == OPTIMA_OK);
+  Tensors in = random_inputs(*c);
+  auto* data = static_cast<float*>(const_cast<void*>(in[0].data));
+  std::fill_n(data, 128, 0.f);
+  data[128 + 5] = NAN;
+  data[256 + 64] = INFINITY;
+  const Tensors out = run(bench, *c, in);
+  const auto* y = static_cast<const float*>(out[0].data);
+  for (int n = 0; n < 32; ++n) {
+    CHECK(y[n] == 0);
+    CHECK(std::isnan(y[32 + n]));
+    CHECK_FALSE(std::isfinite(y[64 + n]));
+  }
+}
+#endif

@@ -122,39 +122,6 @@ uint32_t any_conv(CodesNet& net, Chance& r, size_t spatial, bool depthwise) {
 
 }  // namespace
 
-namespace {
-
-/// A processor to compile for, by the ways there are to multiply bytes, and whether this machine runs its code.
-struct Processor {
-  const char *cpu, *features;
-  bool here;
-  std::vector<optima_option> options() const {
-    if (!*cpu) return {};
-    return {seam::option("llvm_cpu.cpu", cpu), seam::option("llvm_cpu.features", features)};
-  }
-};
-std::vector<Processor> processors() {
-  __builtin_cpu_init();
-  const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-  return {{"", "", true},  // this one
-          {"x86-64-v4", "", wide},
-          {"x86-64-v4", "+avx512vnni", wide && __builtin_cpu_supports("avx512vnni") != 0},
-          {"x86-64-v3", "", true},
-          {"x86-64-v3", "+avxvnni", __builtin_cpu_supports("avxvnni") != 0}};
-}
-
-template <class F>
-void on_all_processors(F f) {
-  for (const Processor& p : processors()) {
-    CAPTURE(p.cpu);
-    CAPTURE(p.features);
-    if (p.here) f(p.options());
-    else MESSAGE("SKIP: this processor runs no code for " << std::string(p.cpu) + p.features);
-  }
-}
-
-}  // namespace
-
 TEST_CASE("convolutions of codes agree with the reference: any kernel, stride, dilation, padding, group, zero point and tail") {
   Bench bench;
   Tally tally;

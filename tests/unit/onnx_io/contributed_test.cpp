@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/onnx_io/onnx_io.hpp"
 #include "core/passes/pipeline.hpp"
@@ -27,6 +28,13 @@ std::vector<std::string> operators(const image::Graph& g) {
 }
 
 using Names = std::vector<std::string>;
+
+/// An initializer in ONNX's text form.
+std::string uint8(const std::string& name, const std::string& dims, int count) {
+  std::string out = "uint8[" + dims + "] " + name + " = {0";
+  for (int k = 1; k < count; ++k) out += ", " + std::to_string(k);
+  return out + "}";
+}
 
 constexpr const char* kAdd = R"(<ir_version: 8, opset_import: ["" : 12, "com.microsoft" : 1]>
   g (uint8[2,3] x) => (uint8[2,3] y) <float s = {0.5}, uint8 z = {3}> { y = com.microsoft.QLinearAdd(x, s, z, x, s, z, s, z) })";
@@ -147,16 +155,28 @@ TEST_CASE("weights of 4 bits stay ranges of the mapped file, and blocks of them 
   CHECK(folded->blobs[folded->contents.constants[codes.constant].blob].fd >= 0);
 }
 
+TEST_CASE("a product of blocks may round its operand to bytes where the model says that this is accurate enough") {
+  for (const auto& [level, allowed] : std::map<std::string, bool>{{"", false}, {", accuracy_level = 0", false}, {", accuracy_level = 1", false}, {", accuracy_level = 3", false}, {", accuracy_level = 4", true}}) {
+    CAPTURE(level);
+    const Graph g = load(R"(<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]> g (float[2,32] x) => (float[2,2] y) <)" + uint8("w", "2,2,8", 32) +
+                                               ", float[4] s = {1.0, 2.0, 3.0, 4.0}> { y = com.microsoft.MatMulNBits <K = 32, N = 2, bits = 4, block_size = 16" + level + "> (x, w, s) }");
+    int products = 0;
+    for (const image::Node& n : g.main().nodes) {
+      products += n.op_type == "MatMul";
+      CHECK(n.flags == (n.op_type == "MatMul" && allowed ? OPTIMA_NODE_ROUNDS_TO_BYTES : 0));
+    }
+    CHECK(products == 1);
+    CHECK((print(g).find(" rounds to bytes -> y") != std::string::npos) == allowed);
+    const PackedGraph packed = pack(g);
+    CHECK(print(unpack(packed.raw)).find(" rounds to bytes") == print(g).find(" rounds to bytes"));
+  }
+}
+
 TEST_CASE("weights in blocks that do not fit their sizes are refused by the input that does not") {
   const auto refusal = [](const std::string& weights) {
     const auto loaded = onnx_io::load_text("<ir_version: 8, opset_import: [\"\" : 21, \"com.microsoft\" : 1]> g (float[2,32] x) => (y) <" + weights +
                                            "> { y = com.microsoft.MatMulNBits <K = 32, N = 2, bits = 4, block_size = 16> (x, w, s, z) }", "t");
     return loaded.ok() ? "no error" : std::string(loaded.status().message());
-  };
-  const auto uint8 = [](const std::string& name, const std::string& dims, int count) {
-    std::string out = "uint8[" + dims + "] " + name + " = {0";
-    for (int k = 1; k < count; ++k) out += ", " + std::to_string(k);
-    return out + "}";
   };
   const std::string fine = uint8("w", "2,2,8", 32), scales = "float[4] s = {1, 1, 1, 1}", zeros = uint8("z", "2", 2);
   CHECK(refusal(fine + ", " + scales + ", " + zeros) == "no error");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plugins/llvm_cpu/kernels/block_bytes.hpp"
 #include "plugins/llvm_cpu/kernels/blocks.hpp"
 #include "plugins/llvm_cpu/lower/parts/shapes.hpp"
 
@@ -50,6 +51,10 @@ int64_t ways_of(const k::BlockMatrix& m, int64_t vl) {
   return m.block % (2 * vl) == 0 ? 2 : 0;
 }
 
+/// Of a few rows.
+int64_t columns_of_unit(const k::BlockMatrix& m) { return std::max<int64_t>(4, (64 << 10) / m.K / 4 * 4); }
+std::string sizes_text(int64_t M, const k::BlockMatrix& m) { return std::to_string(M) + "x" + std::to_string(m.K) + "x" + std::to_string(m.N); }
+
 /// Rows of x as k_block_rows reads them.
 Operand split_rows(const Operand& x, int64_t M, int64_t K, int64_t ways, LowerContext& ctx) {
   Operand split = ctx.temporary(static_cast<uint64_t>(M * K) * sizeof(float)), to = split;
@@ -61,9 +66,55 @@ Operand split_rows(const Operand& x, int64_t M, int64_t K, int64_t ways, LowerCo
   return split;
 }
 
+/// Whether its rows may be rounded to bytes, and kernels multiply bytes.
+bool multiplies_bytes(const Unit& u, const Target& t) {
+  if (!t.rounds_to_bytes || !(u.op.raw->flags & OPTIMA_NODE_ROUNDS_TO_BYTES)) return false;
+  const k::BlockMatrix m = matrix_of(u);
+  const bool dots = t.dot == k::Dot::Vnni || t.dot == k::Dot::AvxVnni || (t.dot == k::Dot::Signed && m.bits == 4);  // codes up to 255 are no signed bytes
+  return dots && !m.is_signed && k::is_of_chunks(m, t.vector_width);
+}
+
+/// Rows as bytes, their scales and sums.
+std::vector<Operand> rounded_rows(const Operand& x, int64_t M, const k::BlockMatrix& m, bool along, LowerContext& ctx) {
+  const auto temporary = [&](int64_t bytes) { return ctx.temporary(static_cast<uint64_t>(bytes)); };
+  const int64_t steps = m.K / m.block, scales = along ? m.K / (m.bits == 4 ? 8 : 4) : steps;
+  std::vector<Operand> made{temporary(M * m.K), temporary(M * scales * int64_t{sizeof(float)}), temporary(M * steps * int64_t{sizeof(float)})};
+  Op op;
+  op.kernel = k::RoundRows{.bits = m.bits, .along = along, .block = m.block, .K = m.K};
+  op.args = {x};
+  for (Operand to : made) to.written = true, op.args.push_back(to);
+  op.units = M, op.work = M * m.K, op.label = "rows as bytes";
+  ctx.emit(std::move(op));
+  return made;
+}
+
+void lower_byte_product(const Unit& u, LowerContext& ctx) {
+  const Codes& codes = *u.inputs[1].codes;
+  k::BlockMatrix m = matrix_of(u);
+  const int64_t M = count(u.op.in_dims(0)) / m.K, vl = ctx.target().vector_width;
+  const bool along = M <= k::kMostBlockRows;
+  const Operand zeros = zeros_of(codes, m, 0, ctx), scales = ctx.bytes(raw_bytes(per_block<float>(codes.scale, m, 0)));
+  Op op;
+  op.args = rounded_rows(ctx.read(u.inputs[0].value), M, m, along, ctx);
+  if (along) {
+    const int64_t columns = columns_of_unit(m);
+    op.kernel = k::ByteRows{.dot = ctx.target().dot, .of = m, .M = M, .columns = columns};
+    op.units = divide_up(m.N, columns);
+  } else {
+    const int64_t width = k::kBytePanel * vl;
+    op.kernel = k::BytePanels{.dot = ctx.target().dot, .of = m, .M = M};
+    op.units = divide_up(m.N, width);
+    op.scratch_per_thread = static_cast<uint64_t>(width * (m.K + m.K / m.block * 2 * int64_t{sizeof(float)}));
+  }
+  for (const Operand& arg : {ctx.packed(codes.value, {}), scales, zeros, ctx.write(u.out)}) op.args.push_back(arg);
+  op.work = (M + 2) * m.N * m.K / 4;
+  op.label = "product int8 by int" + std::to_string(m.bits) + " weights " + sizes_text(M, m);
+  ctx.emit(std::move(op));
+}
+
 }  // namespace
 
-bool takes_block_product(const Unit& u, const Target&) {
+bool takes_block_product(const Unit& u, const Target& t) {
   if (u.op.op() != "MatMul" || u.inputs[0].codes || !u.tail.empty() || u.output || !u.inputs[1].codes) return false;
   const Codes& c = *u.inputs[1].codes;
   const GraphView& g = u.op.graph;
@@ -73,12 +124,13 @@ bool takes_block_product(const Unit& u, const Target&) {
   if (is_packed(c.dtype) && dims[1] % 2 != 0) return false;  // rows are whole bytes
   const int along_K = u.inputs[1].transposed ? 1 : 0;
   // Many rows are faster with floats packed once; at 4 bits their memory would be eight times that of the codes.
-  if (!is_packed(c.dtype) && count(u.op.in_dims(0)) / std::max<int64_t>(1, dims[static_cast<size_t>(along_K)]) > kManyRows) return false;
+  if (!is_packed(c.dtype) && !multiplies_bytes(u, t) && count(u.op.in_dims(0)) / std::max<int64_t>(1, dims[static_cast<size_t>(along_K)]) > kManyRows) return false;
   if (c.block) return c.axis == along_K && static_cast<int64_t>(c.scale.size()) == count(dims) / dims[static_cast<size_t>(along_K)] * divide_up(dims[static_cast<size_t>(along_K)], c.block);
   return c.is_scalar() || (c.axis == 1 - along_K && static_cast<int64_t>(c.scale.size()) == dims[static_cast<size_t>(1 - along_K)]);
 }
 
 void lower_block_product(const Unit& u, LowerContext& ctx) {
+  if (multiplies_bytes(u, ctx.target())) return lower_byte_product(u, ctx);
   const Codes& codes = *u.inputs[1].codes;
   const Target& t = ctx.target();
   k::BlockMatrix m = matrix_of(u);
@@ -88,7 +140,7 @@ void lower_block_product(const Unit& u, LowerContext& ctx) {
   Op op;
   if (ways) {
     if (ways > 1 && m.by_columns) x = split_rows(x, M, m.K, ways, ctx);
-    const int64_t columns = eighths ? eighths : std::max<int64_t>(4, (64 << 10) / m.K / 4 * 4);
+    const int64_t columns = eighths ? eighths : columns_of_unit(m);
     if (eighths) op.scratch_per_thread = static_cast<uint64_t>(M * m.N) * sizeof(float);
     op.kernel = k::BlockRows{.of = m, .M = M, .columns = columns, .ways = ways};
     op.units = divide_up(m.N, columns);
@@ -101,7 +153,7 @@ void lower_block_product(const Unit& u, LowerContext& ctx) {
   }
   op.args = {x, ctx.packed(codes.value, {}), scales, zeros, ctx.write(u.out)};
   op.work = (M + 2) * m.N * m.K;
-  op.label = "product int" + std::to_string(m.bits) + " weights " + std::to_string(M) + "x" + std::to_string(m.K) + "x" + std::to_string(m.N);
+  op.label = "product int" + std::to_string(m.bits) + " weights " + sizes_text(M, m);
   ctx.emit(std::move(op));
 }
 

@@ -47,6 +47,7 @@ struct Node {
   int32_t since_version = 1;
   std::vector<uint32_t> inputs{}, outputs{};
   std::vector<Attr> attrs{};
+  uint32_t flags = 0;  ///< OPTIMA_NODE_*
 };
 
 /// A value of the owner's graph that a body reads, and what it is called inside.

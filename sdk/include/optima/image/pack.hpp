@@ -111,6 +111,7 @@ class Packer {
     out.inputs = value_refs(n.inputs, base);
     out.outputs = value_refs(n.outputs, base);
     out.graph = graph;
+    out.flags = n.flags;
     for (uint32_t v : n.outputs)
       if (v != OPTIMA_NONE) values_[v + base].producer = static_cast<uint32_t>(nodes_.size());
     std::vector<optima_attr> attrs;

@@ -122,7 +122,7 @@ class Cut {
 
   void add(const Node& n, Scope& in) {
     const uint32_t id = in.suffix.empty() ? n.id() : ++next_id_;  // a node may be in several pieces
-    image::Node out{std::string(n.name()).append(in.suffix), std::string(n.op()), std::string(n.domain()), id, n.since_version()};
+    image::Node out{std::string(n.name()).append(in.suffix), std::string(n.op()), std::string(n.domain()), id, n.since_version(), {}, {}, {}, n.raw().flags};
     for (uint32_t k = 0; k < n.input_count(); ++k) out.inputs.push_back(value(n.input(k), false, in));
     for (uint32_t k = 0; k < n.output_count(); ++k) out.outputs.push_back(value(n.output(k), true, in));
     for (uint32_t k = 0; k < n.attr_count(); ++k) out.attrs.push_back(attribute(n.attr(k), in));

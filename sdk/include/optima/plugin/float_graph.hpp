@@ -225,7 +225,7 @@ class FloatGraph {
 
   void add(const Node& n, std::string_view op) {
     const bool same = op == n.op();
-    image::Node out{std::string(n.name()), std::string(op), std::string(n.domain()), n.id(), same ? n.since_version() : 1};
+    image::Node out{std::string(n.name()), std::string(op), std::string(n.domain()), n.id(), same ? n.since_version() : 1, {}, {}, {}, n.raw().flags};
     // An Identity of a pair reads what the QuantizeLinear before it read.
     const auto input = [&](uint32_t k) { return same ? n.input(k) : g_[quantizers_.at(n.input(0).index())].input(0); };
     for (uint32_t k = 0; k < (same ? n.input_count() : 1); ++k) out.inputs.push_back(input(k) ? value(input(k).index()) : OPTIMA_NONE);

@@ -201,6 +201,9 @@ class Node {
   std::string_view domain() const { return view(optima_string(graph_->image, &raw_->domain)); }  ///< "" = ai.onnx
   int32_t since_version() const { return raw_->since_version; }
 
+  /// The model allows input 0 of this product to be rounded to 8 bits, in blocks as input 1 has them.
+  bool rounds_to_bytes() const { return raw_->flags & OPTIMA_NODE_ROUNDS_TO_BYTES; }
+
   uint32_t input_count() const { return raw_->inputs.count; }
   uint32_t output_count() const { return raw_->outputs.count; }
   /// Absent operands and those past the end are false.
