@@ -172,12 +172,15 @@ void lower_resize(std::span<const NodeView> nodes, LowerContext& ctx) { Walks(no
 
 // ---- codes
 
+/// Whether each pixel of the result is a copy of one.
+bool picks_pixels(const NodeView& n) {
+  if (rule_of(n).mode != sdk::Resample::Mode::Nearest) return false;
+  const auto axes = axes_to_resize(n.in_dims(0), n.out_dims(0), scales_of(n), rule_of(n).crops());
+  return std::none_of(axes.begin(), axes.end(), [](size_t a) { return a < 2; });
+}
+
 bool takes_nearest(const Unit& u, const Target& target) {
-  const NodeView& n = u.op;
-  if (!takes_moved(u, target) || rule_of(n).mode != sdk::Resample::Mode::Nearest || !may_be_last(n.graph, u.out) || count(n.out_dims(0)) == 0) return false;
-  for (const size_t a : axes_to_resize(n.in_dims(0), n.out_dims(0), scales_of(n), rule_of(n).crops()))
-    if (a < 2) return false;
-  return true;
+  return takes_moved(u, target) && picks_pixels(u.op) && may_be_last(u.op.graph, u.out) && count(u.op.out_dims(0)) > 0;
 }
 
 /// For every pixel of the result: the one that it is a copy of.
@@ -196,20 +199,22 @@ std::vector<int32_t> nearest_pixels(const NodeView& n) {
   return all;
 }
 
-void lower_nearest(const Unit& u, LowerContext& ctx) {
-  const NodeView& n = u.op;
+/// `made` from `codes`, both with channels last.
+void pick_pixels(const NodeView& n, uint32_t codes, uint32_t made, LowerContext& ctx) {
   const Dims in = n.in_dims(0), out = n.out_dims(0);
-  const uint32_t codes = u.inputs[0].codes->value;
   const int64_t pixels = count(out) / (out[0] * out[1]), run = last_channels(in[1]), rows = std::max<int64_t>(1, 4096 / run);
   Op op;
   op.kernel = k::PickPixels{.images = in[0], .size = count(in) / (in[0] * in[1]), .count = pixels, .rows = rows, .run = run,
-                            .from = ctx.pixel(codes), .to = ctx.pixel(u.out)};
-  op.args = {ctx.read(codes, Layout::Last), ctx.bytes(raw_bytes(nearest_pixels(n))), ctx.write(u.out, Layout::Last)};
+                            .from = ctx.pixel(codes), .to = ctx.pixel(made)};
+  op.args = {ctx.read(codes, Layout::Last), ctx.bytes(raw_bytes(nearest_pixels(n))), ctx.write(made, Layout::Last)};
   op.units = in[0] * divide_up(pixels, rows);
   op.work = in[0] * pixels * run / 8;
   op.label = "resize codes " + to_text(out);
   ctx.emit(std::move(op));
 }
+
+void lower_nearest(const Unit& u, LowerContext& ctx) { pick_pixels(u.op, u.inputs[0].codes->value, u.out, ctx); }
+void lower_bare_nearest(std::span<const NodeView> nodes, LowerContext& ctx) { pick_pixels(nodes[0], nodes[0].input(0), nodes[0].output(0), ctx); }
 
 Refusal check_resize(const NodeView& n) {
   if (count(n.in_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "input 0", to_text(n.in_dims(0)), "not empty"};
@@ -244,10 +249,21 @@ Refusal check_resize(const NodeView& n) {
   return {};
 }
 
+/// Of codes that no QuantizeLinear stands behind, as QLinearConv makes them.
+Refusal check_nearest(const NodeView& n) {
+  if (const Refusal bad = check_resize(n)) return bad;
+  if (mode_text(n) != "nearest") return {OPTIMA_REASON_ATTRIBUTE, "mode", std::string(mode_text(n)), "nearest, of codes"};
+  if (count(n.out_dims(0)) == 0) return {OPTIMA_REASON_SIZE_LIMIT, "output 0", to_text(n.out_dims(0)), "not empty"};
+  if (!picks_pixels(n)) return wrong_shape(n, 0, "the same images and channels as the result, of codes");
+  return {};
+}
+
+constexpr Types kBytes = types(OPTIMA_U8, OPTIMA_I8);
 constexpr Types kAnything = kFloat | kIndex | types(OPTIMA_F16, OPTIMA_F64);
 constexpr Lowering kResizeFamily[] = {
     {"Resize", 11, 19, {kFloat, kAnything, kFloat, types(OPTIMA_I64)}, {kFloat}, 1, 8, 0, {1, 4}, check_resize, lower_resize, false, Tails::None, "", takes_nearest,
      lower_nearest},
+    {"Resize", 11, 19, {kBytes, kAnything, kFloat, types(OPTIMA_I64)}, {kBytes}, 3, 5, 0, {1, 4}, check_nearest, lower_bare_nearest},
 };
 
 }  // namespace

@@ -31,6 +31,26 @@ TEST_CASE("resize keeps a blocked tensor blocked") {
   matches_reference(bench, net);
 }
 
+TEST_CASE("nearest pixels of codes that no QuantizeLinear stands behind, as QLinearConv makes them") {
+  Bench bench;
+  Net net;
+  const uint32_t none = net.constant<float>({0}, {}, OPTIMA_F32), twice = net.constant<float>({4}, {1, 1, 2, 2}, OPTIMA_F32);
+  for (const int32_t type : {OPTIMA_U8, OPTIMA_I8})
+    for (const int64_t channels : {3, 20}) {
+      const uint32_t x = net.input({2, channels, 5, 7}, type);
+      net.output(net.node("Resize", 19, {x, none, twice}, {2, channels, 10, 14}, {Net::text("coordinate_transformation_mode", "asymmetric"), Net::text("nearest_mode", "floor")}, type));
+      net.output(net.node("Resize", 19, {x, none, none, net.integers({2, channels, 3, 11})}, {2, channels, 3, 11}, {}, type));
+      net.output(net.node("Resize", 13, {net.input({2, channels, 9}, type), none, none, net.integers({2, channels, 4})}, {2, channels, 4}, {}, type));
+    }
+  matches_reference(bench, net);
+  for (const char* mode : {"nearest", "linear"}) {
+    Net one;
+    one.output(one.node("Resize", 19, {one.input({1, 3, 5, 7}, OPTIMA_U8), OPTIMA_NONE, one.constant<float>({4}, {1, 1, 2, 2}, OPTIMA_F32)}, {1, 3, 10, 14}, {Net::text("mode", mode)}, OPTIMA_U8));
+    const auto c = compile(bench, one);
+    CHECK((c->code == OPTIMA_OK && has_kernel(*c, "pick_pixels")) == (std::string_view(mode) == "nearest"));
+  }
+}
+
 TEST_CASE("pooling that the blocked kernels leave over") {
   Bench bench;
   Net net;
