@@ -11,11 +11,12 @@ constexpr int64_t kFewPixels = 64;
 struct Pointwise {
   static constexpr char entry[] = "k_pointwise";
   static constexpr void sizes(auto& l, auto mark) { mark(l.by_tiles, l.TB, l.N, l.P, l.in_image, l.out_image, l.res_image); }
-  static constexpr void hints(auto& l, auto mark) { mark(l.WT, l.PF); }
+  static constexpr void hints(auto& l, auto mark) { mark(l.WT, l.PF, l.ahead); }
   static constexpr bool has_tile = true;
   int64_t by_tiles, OCB, WT, ICC, TB, PF;
   Tail tail;
   int64_t N, IC, P, OC, in_image, out_image, res_image;
+  int64_t ahead;  ///< see TileShape in parts/dense.hpp
 };
 
 }  // namespace k
@@ -55,7 +56,7 @@ INL void pointwise_spots(const Pointwise& l, void* const* args, idx g0, idx g1, 
 TEMPLATE(k_pointwise, Pointwise, l) {
   using namespace k;
   const idx tiles = cdiv(l.P, l.WT), groups = cdiv(cdiv(l.OC, VL), l.OCB);
-  const PointwiseShape s = {l.OCB, HINT(l, WT), l.ICC, GENERAL ? l.TB * l.WT : l.TB, HINT(l, PF), l.tail, l.IC, l.P, l.P, l.OC};
+  const PointwiseShape s = {l.OCB, HINT(l, WT), l.ICC, GENERAL ? l.TB * l.WT : l.TB, HINT(l, PF), l.tail, l.IC, l.P, l.P, l.OC, HINT(l, ahead)};
   auto image = [&](idx n, idx g0, idx g1, idx t0, idx t1) __attribute__((always_inline)) {
     pointwise(s, (const float*)args[0] + n * l.in_image, (const float*)args[1], (const float*)args[2],
               (const float*)args[4] + n * l.res_image, (float*)args[3] + n * l.out_image, (const float*)args[1], g0, g1, t0, t1);

@@ -134,7 +134,7 @@ void lower_pointwise(Layer& l, const Folded& folded) {
     return k::Pointwise{.by_tiles = by_tiles, .OCB = t.oc_blocks, .WT = t.width, .ICC = icc, .TB = tb,
                         .PF = prefetch_lines(t.oc_blocks, 1, l.vl, passes), .tail = literals(l.tail, folded, l.g, l.vl), .N = w.batch,
                         .IC = w.channels, .P = P, .OC = w.out_channels, .in_image = l.in_image(), .out_image = l.out_image(),
-                        .res_image = l.out_image()};
+                        .res_image = l.out_image(), .ahead = pixels_ahead(l.ctx.target(), w.batch * w.channels * P, t.width)};
   };
   const Tile t = choose_tile(l.ctx.target(), {nb, P, 1}, [&](Tile x) { return l.ctx.is_bad(spec(x)); });
   Op op;

@@ -79,7 +79,7 @@ void emit_product(const NodeView& n, const Window& w, const Operand& columns, Lo
   };
   const k::Pointwise shape{.by_tiles = by_tiles, .OCB = 0, .WT = 0, .ICC = 0, .TB = 0, .PF = 0, .tail = tail_of(std::span(&n, 1)).literals(n.has_input(3)), .N = w.batch, .IC = inputs, .P = pixels,
                            .OC = w.out_channels, .in_image = w.batch == 1 ? 0 : inputs * pixels, .out_image = w.batch == 1 ? 0 : blocks * vl * pixels,
-                           .res_image = w.batch == 1 ? 0 : blocks * vl * pixels};
+                           .res_image = w.batch == 1 ? 0 : blocks * vl * pixels, .ahead = pixels_ahead(ctx.target(), w.batch * inputs * pixels, 1)};
   const auto tile = choose_tile(ctx.target(), {blocks, pixels, 1}, [&](auto t) { return ctx.is_bad(spec(shape, t)); });
   Op op;
   op.kernel = spec(shape, tile);

@@ -185,7 +185,7 @@ namespace {
 /// A product over 64 channels.
 cpu::KernelSpec pointwise(int64_t oc_blocks, int64_t width, k::Tail tail, int64_t pixels, int64_t outputs) {
   return k::Pointwise{.by_tiles = 1, .OCB = oc_blocks, .WT = width, .ICC = 64, .TB = 1 << 20, .PF = 0, .tail = tail, .N = 1, .IC = 64, .P = pixels,
-                      .OC = outputs, .in_image = 0, .out_image = 0, .res_image = 0};
+                      .OC = outputs, .in_image = 0, .out_image = 0, .res_image = 0, .ahead = 0};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ struct PointwiseShape {
   idx OCB, WT, ICC, TB, PF;
   Tail tail;
   idx IC, P, sP, OC;  // sP: pixels per channel block in memory, at least P
+  idx ahead = 0;      // see TileShape
 };
 
 /// General: t0, t1 and TB count pixels. Tiles [t0, t1) of WT pixels, oc groups [g0, g1). next: what this thread reads after its last panel (prefetched).
@@ -26,7 +27,7 @@ INL void pointwise(const PointwiseShape& s, const float* in, const float* w, con
         const char* pf = (const char*)(last && g + 1 == imin(g1, groups) ? next : wp + n * OB * VL);
         const char* pfe = pf + imin(s.ICC, last ? s.IC : s.IC - c0 - s.ICC) * OB * VL * 4;
         auto run = [&](idx t, idx wt) __attribute__((always_inline)) {
-          const TileShape shape = {OB, wt, 1, 1, 1, 1, 1, 1, 1, VL, s.PF, s.tail, VL, 0, 0, sB, sB, VL};
+          const TileShape shape = {OB, wt, 1, 1, 1, 1, 1, 1, 1, VL, s.PF, s.tail, VL, 0, 0, sB, sB, VL, false, s.ahead};
           const idx o = (GENERAL ? t : t * s.WT) * VL, go = g * s.OCB * sB + o;
           pf = tile(shape, 0, 0, n, 0, 1, 0, 1, first, last, in, c0 / VL * sB + o, wp, bias + g * s.OCB * VL, res + go,
                     out + go, pf, pf < pfe ? 64 : 0);
