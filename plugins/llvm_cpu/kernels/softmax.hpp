@@ -28,15 +28,16 @@ namespace k::softmax {
 INL void row(const Softmax& l, const float* numbers, const void* in, idx at, float* work, void* out) {
   const idx full = l.len / VL * VL, rest = l.len - full;
   const auto x = [&](idx j, idx n, float fill) __attribute__((always_inline)) { return ld_row(l.ends, numbers, in, at + j, n, fill); };
-  vec tops[4];  // each waits for itself alone
+  vec tops[4];  // each waits for itself alone. They may lose NaN: its power is NaN all the same, and so is the sum
   UNROLL for (idx q = 0; q < 4; q++) tops[q] = splat(-kInf);
   idx i = 0;
-  ROLL for (; i + 4 * VL <= full; i += 4 * VL) UNROLL for (idx q = 0; q < 4; q++) tops[q] = nan_max(tops[q], x(i + q * VL, VL, 0));
-  ROLL for (; i < full; i += VL) tops[0] = nan_max(tops[0], x(i, VL, 0));
-  if (rest) tops[1] = nan_max(tops[1], x(full, rest, -kInf));
-  const vec m = splat(lane_max(nan_max(nan_max(tops[0], tops[1]), nan_max(tops[2], tops[3]))));
+  ROLL for (; i + 4 * VL <= full; i += 4 * VL) UNROLL for (idx q = 0; q < 4; q++) tops[q] = vmax(tops[q], x(i + q * VL, VL, 0));
+  ROLL for (; i < full; i += VL) tops[0] = vmax(tops[0], x(i, VL, 0));
+  if (rest) tops[1] = vmax(tops[1], x(full, rest, -kInf));
+  const vec m = splat(lane_max(vmax(vmax(tops[0], tops[1]), vmax(tops[2], tops[3]))));
   vec sum{};
   ROLL for (idx j = 0; j < full; j += VL) {
+    if (l.ends.in == Stored::Floats) __builtin_prefetch((const float*)in + at + l.len + j, 0, 3);  // the next row, while this one's powers are computed
     const vec e = vexp_flushed(x(j, VL, 0) - m);
     sum += e;
     if (!l.log) st(work + j, e);
@@ -57,7 +58,7 @@ INL void row(const Softmax& l, const float* numbers, const void* in, idx at, flo
 
 INL void columns(int64_t log, idx len, idx step, idx n, const float* in, float* out) {
   vec m = splat(-kInf), sum{};
-  ROLL for (idx j = 0; j < len; j++) m = nan_max(m, ld_part(in + j * step, n, 0));
+  ROLL for (idx j = 0; j < len; j++) m = vmax(m, ld_part(in + j * step, n, 0));
   ROLL for (idx j = 0; j < len; j++) {
     const vec e = vexp_flushed(ld_part(in + j * step, n, 0) - m);
     sum += e;

@@ -47,3 +47,16 @@ TEST_CASE("planes, groups and rows of one element are normalized inside their te
     matches_reference(bench, net, 5e-6);
   }
 }
+
+TEST_CASE("a row with something that is no number has no powers, wherever it stands, and the rows beside it have theirs") {
+  Bench bench;
+  for (const int64_t step : {1009, 211, 70}) {  // rows of 5, 16, 67 and 300 elements, by rows and by columns
+    CAPTURE(step);
+    Net net;
+    for (const Dims& dims : {Dims{40, 5}, Dims{30, 16}, Dims{20, 67}, Dims{9, 300}, Dims{3, 40, 21}}) {
+      const uint32_t x = net.input(dims);
+      for (const char* op : {"Softmax", "LogSoftmax"}) net.output(net.same(op, 13, x, {Net::integer("axis", 1)}));
+    }
+    matches_reference(bench, net, 1e-5, {}, step);
+  }
+}
