@@ -54,7 +54,7 @@ INL vec finish(ReduceOp op, vec a, idx n) {
   return a;
 }
 INL float lanes(ReduceOp op, vec a) {
-  return across(a, [&](float x, float y) __attribute__((always_inline)) { return merge(op, splat(x), splat(y))[0]; });
+  return across(a, [&](vec x, vec y) __attribute__((always_inline)) { return merge(op, x, y); });
 }
 // Every combination of the reduced outer dims: body(offset).
 template <class F>
@@ -64,11 +64,31 @@ INL void each(const ReduceDims& d, F body) {
 }
 INL idx joined(const ReduceDims& d) { return d.gone[0] * d.gone[1] * d.gone[2] * d.gone[3]; }
 INL idx kept_offset(const ReduceDims& d, idx u) {  // u counts the first three kept dims
+  if (d.kept[0] * d.kept[1] == 1) return u * d.kept_step[2];  // divisions take as long as a short row
   return u / (d.kept[1] * d.kept[2]) * d.kept_step[0] + u / d.kept[2] % d.kept[1] * d.kept_step[1] + u % d.kept[2] * d.kept_step[2];
 }
 // Of a long run of elements, parts are joined by themselves and then with what came before: a running sum of n numbers loses some n roundings
 // of its own size, which variances that are differences of two sums do not bear.
 constexpr idx kPart = 64;
+// The largest (smallest) element under one output. NaN is looked for beside: comparing with it in mind takes three times as long.
+INL float extreme(bool least, const ReduceDims& d, const float* x) {
+  const idx four = d.gone[3] / (4 * VL) * (4 * VL), full = d.gone[3] / VL * VL, rest = d.gone[3] - full;
+  const float none = least ? kInf : -kInf;
+  const auto further = [&](vec v, vec a) __attribute__((always_inline)) { return least ? vmin(v, a) : vmax(v, a); };  // `a` where v is NaN
+  vec a[4];
+  ivec bad{};
+  UNROLL for (idx q = 0; q < 4; q++) a[q] = splat(none);
+  const auto add = [&](idx q, vec v) __attribute__((always_inline)) { a[q] = further(v, a[q]), bad |= v != v; };
+  each(d, [&](idx at) __attribute__((always_inline)) {
+    const float* p = x + at;
+    idx j = 0;
+    ROLL for (; j < four; j += 4 * VL) UNROLL for (idx q = 0; q < 4; q++) add(q, ld(p + j + q * VL));
+    ROLL for (; j < full; j += VL) add(0, ld(p + j));
+    if (rest) add(1, ld_part(p + full, rest, none));
+  });
+  if (__builtin_reduce_or(bad)) return __builtin_nanf("");
+  return across(further(further(a[0], a[1]), further(a[2], a[3])), further);
+}
 // All elements under one output; f maps an element before joining.
 template <class F>
 INL float one(ReduceOp op, const ReduceDims& d, const float* x, F f) {
@@ -138,7 +158,7 @@ TEMPLATE(k_reduce, Reduce, l) {
   if (d.gone_step[3] == 1) {
     ROLL for (idx u = u0; u < u1; u++) {
       const float* x = in + kept_offset(d, u);
-      float v = one(l.op, d, x, plain);
+      float v = l.op == Max || l.op == Min || l.op == LogSumExp ? extreme(l.op == Min, d, x) : one(l.op, d, x, plain);
       if (l.op == LogSumExp) {
         const vec m = finite_or_zero(splat(v));
         v = (vlog(splat(one(Sum, d, x, [&](vec e) __attribute__((always_inline)) { return vexp(e - m); }))) + m)[0];

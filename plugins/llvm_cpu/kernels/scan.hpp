@@ -42,7 +42,7 @@ INL idx place_in_row(const Arg& l, const float* x) {
   ROLL for (; i < full; i += VL) a[0] = join(a[0], ld(x + i));
   if (i < l.len) a[1] = join(a[1], ld_part(x + i, l.len - i, worst));
   const vec all = join(join(a[0], a[1]), join(a[2], a[3]));
-  const float best = l.smallest ? across(all, [](float p, float q) __attribute__((always_inline)) { return p < q ? p : q; }) : lane_max(all);
+  const float best = l.smallest ? across(all, [](vec p, vec q) __attribute__((always_inline)) { return p < q ? p : q; }) : lane_max(all);
   const auto is_best = [&](float v) __attribute__((always_inline)) { return v == best || (v != v && best != best); };
   const auto somewhere = [&](idx at) __attribute__((always_inline)) {
     const vec v = ld(x + at);

@@ -34,7 +34,8 @@ INL void row(const Softmax& l, const float* numbers, const void* in, idx at, flo
   ROLL for (; i + 4 * VL <= full; i += 4 * VL) UNROLL for (idx q = 0; q < 4; q++) tops[q] = vmax(tops[q], x(i + q * VL, VL, 0));
   ROLL for (; i < full; i += VL) tops[0] = vmax(tops[0], x(i, VL, 0));
   if (rest) tops[1] = vmax(tops[1], x(full, rest, -kInf));
-  const vec m = splat(lane_max(vmax(vmax(tops[0], tops[1]), vmax(tops[2], tops[3]))));
+  const auto larger = [](vec a, vec b) __attribute__((always_inline)) { return vmax(a, b); };
+  const vec m = splat(across(vmax(vmax(tops[0], tops[1]), vmax(tops[2], tops[3])), larger));
   vec sum{};
   ROLL for (idx j = 0; j < full; j += VL) {
     if (l.ends.in == Stored::Floats) __builtin_prefetch((const float*)in + at + l.len + j, 0, 3);  // the next row, while this one's powers are computed

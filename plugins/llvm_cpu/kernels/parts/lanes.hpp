@@ -70,13 +70,14 @@ INL vec picked(vec v, ivec at) {
 }
 #endif
 
-/// Lanes joined pairwise, in a fixed order.
-template <class F>
+template <idx STEP, idx... I>
+INL vec rotated(vec v, square::List<idx, I...>) { return __builtin_shufflevector(v, v, (I + STEP) % VL...); }
+/// Lanes joined pairwise, in a fixed order: the second half with the first, and so on. join: of vectors.
+template <idx STEP = VL / 2, class F>
 INL float across(vec v, F join) {
-  float part[VL];
-  UNROLL for (idx l = 0; l < VL; l++) part[l] = v[l];
-  UNROLL for (idx step = VL / 2; step > 0; step /= 2) UNROLL for (idx l = 0; l < step; l++) part[l] = join(part[l], part[l + step]);
-  return part[0];
+  v = join(v, rotated<STEP>(v, __make_integer_seq<square::List, idx, VL>()));
+  if constexpr (STEP > 1) return across<STEP / 2>(v, join);
+  else return v[0];
 }
 /// The same order by halves of vectors.
 template <int L>
@@ -91,12 +92,12 @@ INL float sum_of(Lanes<L> v) {
   }
 }
 INL float lane_sum(vec v) { return sum_of<VL>(v); }
-INL float lane_max(vec v) {  // NaN wins
-  return across(v, [](float a, float b) __attribute__((always_inline)) { return a > b || a != a ? a : b; });
-}
 /// The larger one; NaN when either is NaN.
 INL vec nan_max(vec a, vec b) { return a != a ? a : vmax(a, b); }
 INL vec nan_min(vec a, vec b) { return a != a ? a : vmin(a, b); }
+INL float lane_max(vec v) {
+  return across(v, [](vec a, vec b) __attribute__((always_inline)) { return nan_max(a, b); });
+}
 
 /// The order of reductions and sorts among elements: NaN is larger than every number.
 template <class T>
