@@ -107,7 +107,7 @@ KernelBuilder::KernelBuilder(Target target, Linker linker, std::string temp_dir,
 
 std::string KernelBuilder::key_of(const KernelSpec& spec) const {
   return hash(to_text(spec) + "\n" + target_.triple + "\n" + target_.cpu + "\n" + target_.features + "\n" + linker_.version +
-              "\n" LLVM_VERSION "\n" + hash_of_templates(target_, !spec.slots.empty()));
+              "\n" LLVM_VERSION "\n" OPTIMA_GENERATOR "\n" + hash_of_templates(target_, !spec.slots.empty()));
 }
 
 Kernel KernelBuilder::make(const KernelSpec& spec, const std::string& key) const {

@@ -5,6 +5,7 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/Module.h>
 
+#include <cmath>
 #include <cstdlib>
 
 #include "optima/plugin/error.hpp"
@@ -90,6 +91,21 @@ llvm::Value* Operations::saturated(llvm::Value* x, int32_t to) {
   return b_.CreateTrunc(b_.CreateFPToSI(inside, llvm::FixedVectorType::get(b_.getInt32Ty(), lanes)), held_type(to));
 }
 
+/// To 32 or 64 bits; LLVM's own saturation takes vectors apart, too. NaN becomes 0.
+llvm::Value* Operations::saturated_whole(llvm::Value* x, int32_t to) {
+  const unsigned bits = static_cast<unsigned>(optima_dtype_bits(to)) - (is_signed(to) ? 1 : 0);
+  const double past = std::ldexp(1.0, static_cast<int>(bits)), lowest = is_signed(to) ? -past : 0;
+  const bool exact = x->getType()->getScalarType()->isDoubleTy();
+  const double highest = exact ? std::nextafter(past, 0.0) : static_cast<double>(std::nextafter(static_cast<float>(past), 0.f));
+  llvm::Type* type = held_type(to);
+  const auto number = [&](double v) { return llvm::ConstantFP::get(x->getType(), v); };
+  llvm::Value* inside = b_.CreateSelect(b_.CreateFCmpOGT(x, number(lowest)), x, number(lowest));
+  inside = b_.CreateSelect(b_.CreateFCmpOLT(inside, number(highest)), inside, number(highest));
+  llvm::Value* out = is_signed(to) ? b_.CreateFPToSI(inside, type) : b_.CreateFPToUI(inside, type);
+  out = b_.CreateSelect(b_.CreateFCmpOGE(x, number(past)), llvm::ConstantInt::get(type, llvm::APInt::getLowBitsSet(type->getScalarSizeInBits(), bits)), out);
+  return b_.CreateSelect(b_.CreateFCmpORD(x, x), out, llvm::Constant::getNullValue(type));
+}
+
 Typed Operations::cast(Typed v, int32_t to) {
   if (v.type == to) return v;
   llvm::Type* type = held_type(to);
@@ -106,10 +122,7 @@ Typed Operations::cast(Typed v, int32_t to) {
     return is_half(to) ? from_memory(to_memory(out), to) : out;
   }
   if (is_float(v.type) && optima_dtype_bits(to) < 32) return {saturated(v.value, to), to};
-  if (is_float(v.type)) {
-    const ID id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return {b_.CreateIntrinsic(id, {type, v.value->getType()}, {v.value}), to};
-  }
+  if (is_float(v.type)) return {saturated_whole(v.value, to), to};
   return {b_.CreateIntCast(v.value, type, is_signed(v.type)), to};
 }
 
@@ -166,6 +179,14 @@ llvm::Value* Operations::float_op(Operation o, const Values& a) {
   return call(o, a);
 }
 
+/// Signed, towards zero. Processors divide vectors of doubles, not of integers: those of 32 bits have exact quotients there, once they are cut.
+llvm::Value* Operations::quotient_of(llvm::Value* x, llvm::Value* y) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (!vector || vector->getScalarSizeInBits() != 32) return b_.CreateSDiv(x, y);
+  llvm::Type* doubles = llvm::FixedVectorType::get(b_.getDoubleTy(), vector->getNumElements());
+  return b_.CreateFPToSI(b_.CreateFDiv(b_.CreateSIToFP(x, doubles), b_.CreateSIToFP(y, doubles)), x->getType());
+}
+
 /// Towards zero; by zero gives zero, and the most negative number by -1 gives itself: nothing traps.
 llvm::Value* Operations::divide(llvm::Value* x, llvm::Value* y, bool with_sign, bool remainder) {
   llvm::Type* type = x->getType();
@@ -177,8 +198,8 @@ llvm::Value* Operations::divide(llvm::Value* x, llvm::Value* y, bool with_sign, 
   }
   llvm::Value* by_minus_one = b_.CreateICmpEQ(y, llvm::Constant::getAllOnesValue(type));
   llvm::Value* safe = b_.CreateSelect(b_.CreateOr(by_zero, by_minus_one), one, y);
-  llvm::Value* quotient = b_.CreateSDiv(x, safe);
-  llvm::Value* out = remainder ? b_.CreateSRem(x, safe) : b_.CreateSelect(by_minus_one, b_.CreateNeg(x), quotient);
+  llvm::Value* quotient = quotient_of(x, safe);
+  llvm::Value* out = remainder ? b_.CreateSub(x, b_.CreateMul(quotient, safe)) : b_.CreateSelect(by_minus_one, b_.CreateNeg(x), quotient);
   return b_.CreateSelect(by_zero, zero, out);
 }
 

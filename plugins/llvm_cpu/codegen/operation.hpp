@@ -41,7 +41,9 @@ class Operations {
   /// Powers of 64-bit integers and doubles: by a function that takes its vectors in memory, as none has such wide ones in registers.
   llvm::Value* power(llvm::Value* x, llvm::Value* y, int32_t type);
   llvm::Value* divide(llvm::Value* x, llvm::Value* y, bool with_sign, bool remainder);
+  llvm::Value* quotient_of(llvm::Value* x, llvm::Value* y);
   llvm::Value* saturated(llvm::Value* x, int32_t to);
+  llvm::Value* saturated_whole(llvm::Value* x, int32_t to);
   llvm::Value* call(Operation o, const std::vector<llvm::Value*>& a);
 
   llvm::IRBuilder<>& b_;

@@ -47,10 +47,13 @@ INL void row(idx n, idx s, idx t, const T* from, T* to) {
   else if (s == 0) for (idx i = 0; i < n; i++) to[i * t] = *from;
   else ROLL for (idx i = 0; i < n; i++) to[i * t] = from[i * s];
 }
+// How many of n elements, at least VL, go in blocks of VL: all, where more than a few are left, and the last block goes over what the one before did.
+INL idx in_blocks(idx n) { return n % VL > VL / 4 ? n : n / VL * VL; }
 // d[6] runs along the source, d[7] along the target: square blocks through registers.
 INL void turn(const Move& x, const uint32_t* from, uint32_t* to) {
-  const idx a = x.d[6] / VL * VL, b = x.d[7] / VL * VL;
-  ROLL for (idx i = 0; i < a; i += VL) ROLL for (idx j = 0; j < b; j += VL) {
+  const idx a = in_blocks(x.d[6]), b = in_blocks(x.d[7]);
+  ROLL for (idx i0 = 0; i0 < a; i0 += VL) ROLL for (idx j0 = 0; j0 < b; j0 += VL) {
+    const idx i = imin(i0, x.d[6] - VL), j = imin(j0, x.d[7] - VL);
     vec r[VL];
     UNROLL for (idx l = 0; l < VL; l++) r[l] = ld((const float*)from + (j + l) * x.s[7] + i);
     transpose(r);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element-wise operators through both halves of the plugin: alone, in chains, broadcast, in every type, in both layouts.
+#include <cmath>
+#include <limits>
+
 #include "tests/unit/llvm_cpu/net.hpp"
 
 using namespace llvm_cpu_test;
@@ -300,3 +303,76 @@ TEST_CASE("the zero point of 32-bit numbers is taken away exactly") {
   REQUIRE(c->code == OPTIMA_OK);
   CHECK(static_cast<const float*>(run(bench, *c, {})[0].data)[0] == 0.5f);
 }
+
+#ifndef LLVM_CPU_GENERAL
+namespace {
+
+/// The nearest that the type holds, cut; 0 for what is no number.
+template <class To>
+To nearest_whole(double x) {
+  if (std::isnan(x)) return 0;
+  if (x >= std::ldexp(1.0, std::numeric_limits<To>::digits)) return std::numeric_limits<To>::max();
+  return x <= static_cast<double>(std::numeric_limits<To>::min()) ? std::numeric_limits<To>::min() : static_cast<To>(x);
+}
+
+template <class From, class To>
+void becomes_nearest(Bench& bench, const std::vector<From>& numbers, int32_t from, int32_t to) {
+  CAPTURE(to);
+  const Dims dims{static_cast<int64_t>(numbers.size())};
+  Net net;
+  const uint32_t x = net.input(dims, from);
+  net.output(net.node("Cast", 21, {x}, dims, {Net::integer("to", to)}, to));
+  const auto c = compile(bench, net);
+  REQUIRE(c->code == OPTIMA_OK);
+  Tensors in = random_inputs(*c);
+  std::copy(numbers.begin(), numbers.end(), static_cast<From*>(const_cast<void*>(in[0].data)));
+  const Tensors out = run(bench, *c, in);
+  for (size_t i = 0; i < numbers.size(); ++i) CHECK_MESSAGE(static_cast<const To*>(out[0].data)[i] == nearest_whole<To>(static_cast<double>(numbers[i])), numbers[i]);
+}
+template <class From>
+void becomes_nearest(Bench& bench, const std::vector<From>& numbers, int32_t from) {
+  becomes_nearest<From, int32_t>(bench, numbers, from, OPTIMA_I32);
+  becomes_nearest<From, int64_t>(bench, numbers, from, OPTIMA_I64);
+  becomes_nearest<From, uint32_t>(bench, numbers, from, OPTIMA_U32);
+  becomes_nearest<From, uint64_t>(bench, numbers, from, OPTIMA_U64);
+}
+
+}  // namespace
+
+TEST_CASE("floats that no integer of the type holds become the nearest one, and what is no number 0") {
+  Bench bench;
+  std::vector<float> singles{0, INFINITY, -INFINITY, NAN};
+  for (const float x : {0.9f, 1e9f, 2147483520.f, 2147483648.f, 2147483904.f, 4294967040.f, 4294967296.f, 9223371487098961920.f, 9223372036854775808.f, 18446742974197923840.f,
+                        18446744073709551616.f, 1e30f})
+    singles.push_back(x), singles.push_back(-x);
+  std::vector<double> doubles(singles.begin(), singles.end());
+  for (const double x : {2147483646.9, 2147483647.5, 2147483648.9, 4294967295.5, 9223372036854774784.0, 18446744073709549568.0}) doubles.push_back(x), doubles.push_back(-x);
+  becomes_nearest(bench, singles, OPTIMA_F32);
+  becomes_nearest(bench, doubles, OPTIMA_F64);
+}
+
+TEST_CASE("quotients and remainders of 32 bits are exact at the ends of what there is, and nothing traps") {
+  Bench bench;
+  std::vector<int32_t> a, b;
+  for (const int32_t x : {INT32_MIN, INT32_MIN + 1, -65537, -7, -1, 0, 1, 6, 46341, INT32_MAX - 1, INT32_MAX})
+    for (const int32_t y : {INT32_MIN, -46341, -3, -1, 0, 1, 2, 3, 65536, INT32_MAX - 1, INT32_MAX}) a.push_back(x), b.push_back(y);
+  const Dims dims{static_cast<int64_t>(a.size())};
+  Net net;
+  const uint32_t x = net.input(dims, OPTIMA_I32), y = net.input(dims, OPTIMA_I32);
+  net.output(net.node("Div", 14, {x, y}, dims, {}, OPTIMA_I32));
+  net.output(net.node("Mod", 13, {x, y}, dims, {Net::integer("fmod", 1)}, OPTIMA_I32));
+  const auto c = compile(bench, net);
+  REQUIRE(c->code == OPTIMA_OK);
+  Tensors in = random_inputs(*c);
+  std::copy(a.begin(), a.end(), static_cast<int32_t*>(const_cast<void*>(in[0].data)));
+  std::copy(b.begin(), b.end(), static_cast<int32_t*>(const_cast<void*>(in[1].data)));
+  const Tensors out = run(bench, *c, in);
+  for (size_t i = 0; i < a.size(); ++i) {
+    const int64_t p = a[i], q = b[i];
+    CAPTURE(p);
+    CAPTURE(q);
+    CHECK(static_cast<const int32_t*>(out[0].data)[i] == static_cast<int32_t>(q ? p / q : 0));
+    CHECK(static_cast<const int32_t*>(out[1].data)[i] == static_cast<int32_t>(q ? p % q : 0));
+  }
+}
+#endif

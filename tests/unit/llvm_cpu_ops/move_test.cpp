@@ -168,3 +168,11 @@ TEST_CASE("shapes, ranges and constants of shape that were not folded") {
   net.output(net.node("ConstantOfShape", 21, {net.integers({3, 2})}, {3, 2}));
   matches_reference(bench, net);
 }
+
+TEST_CASE("planes are turned in blocks, the last of which go over the ones before, whatever is left of them") {
+  Bench bench;
+  Net net;
+  for (const Dims& dims : {Dims{3, 30, 20}, Dims{2, 16, 17}, Dims{2, 21, 37}, Dims{2, 47, 24}, Dims{1, 8, 15}, Dims{1, 100, 19}, Dims{2, 33, 64}})
+    net.output(net.node("Transpose", 21, {net.input(dims)}, {dims[0], dims[2], dims[1]}, {Net::ints("perm", {0, 2, 1})}));
+  matches_reference(bench, net, 0);
+}
