@@ -133,15 +133,41 @@ INL vec lanewise(ReduceOp op, const ReduceDims& d, const float* x, idx n, F f) {
 template <class T>
 struct Wide {
   using type = int64_t;
+  static constexpr bool is_real = false;
 };
 template <>
 struct Wide<float> {
   using type = float;
+  static constexpr bool is_real = true;
 };
 template <>
 struct Wide<double> {
   using type = double;
+  static constexpr bool is_real = true;
 };
+/// The largest (smallest) of n integers side by side and `a`.
+template <class T>
+INL T extreme_whole(bool least, const T* x, idx n, T a) {
+  typedef T lanes __attribute__((vector_size(VW * 4)));
+  constexpr idx kLanes = VW * 4 / sizeof(T);
+  const auto at = [&](idx j) __attribute__((always_inline)) {
+    lanes v;
+    __builtin_memcpy(&v, x + j, sizeof v);
+    return v;
+  };
+  idx j = 0;
+  if (n >= kLanes) {
+    lanes best = at(0);
+    ROLL for (j = kLanes; j < n; j += kLanes) {  // the last ones go over what those before did
+      const lanes v = at(imin(j, n - kLanes));
+      best = (least ? v < best : v > best) ? v : best;
+    }
+    UNROLL for (idx l = 0; l < kLanes; l++) a = (least ? best[l] < a : best[l] > a) ? best[l] : a;
+    return a;
+  }
+  ROLL for (; j < n; j++) a = (least ? x[j] < a : x[j] > a) ? x[j] : a;
+  return a;
+}
 INL vec finite_or_zero(vec m) { return vabs(m) < kInf ? m : vec{}; }
 
 }  // namespace k::reduce
@@ -196,6 +222,8 @@ TEMPLATE(k_reduce_any, ReduceAny, l) {
       using Sum = typename Wide<T>::type;
       Sum a = l.op == Prod ? 1 : l.op == Max || l.op == Min ? *x : 0;
       each(d, [&](idx at) __attribute__((always_inline)) {
+        if constexpr (sizeof(T) >= 4 && !Wide<T>::is_real)
+          if ((l.op == Max || l.op == Min) && d.gone_step[3] == 1) return (void)(a = extreme_whole<T>(l.op == Min, x + at, d.gone[3], (T)a));
         ROLL for (idx j = 0; j < d.gone[3]; j++) {
           const Sum v = x[at + j * d.gone_step[3]];
           if (l.op == Max) a = v > a || v != v ? v : a;

@@ -60,3 +60,19 @@ TEST_CASE("a row with something that is no number has no powers, wherever it sta
     matches_reference(bench, net, 1e-5, {}, step);
   }
 }
+
+TEST_CASE("the largest and smallest integers of rows of any length, of planes and of columns") {
+  Bench bench;
+  Net net;
+  for (const int32_t type : {OPTIMA_I32, OPTIMA_I64})
+    for (const int64_t length : {1, 2, 7, 8, 15, 16, 17, 33, 50}) {
+      const uint32_t real = net.node("Mul", 14, {net.input({5, 3, length}), net.constant<float>({}, {1e6f}, OPTIMA_F32)}, {5, 3, length});
+      const uint32_t x = net.node("Cast", 21, {real}, {5, 3, length}, {Net::integer("to", type)}, type);
+      for (const char* op : {"ReduceMax", "ReduceMin"}) {
+        net.output(net.node(op, 20, {x, net.integers({2})}, {5, 3}, {Net::integer("keepdims", 0)}, type));
+        net.output(net.node(op, 20, {x, net.integers({1, 2})}, {5}, {Net::integer("keepdims", 0)}, type));
+        net.output(net.node(op, 20, {x, net.integers({1})}, {5, length}, {Net::integer("keepdims", 0)}, type));
+      }
+    }
+  matches_reference(bench, net);
+}
