@@ -228,8 +228,8 @@ Text matmul_n_bits(Contributed& n) {
   }
   const bool by_hand = n.has(4) || zero.empty();
   constexpr int64_t kBytes = 4;  // the least accuracy that is wanted: 1 f32, 2 f16, 3 bf16, 4 int8
-  if (n.integer("accuracy_level", 0) == kBytes) n.allow_bytes();
   if (!by_hand) {
+    if (n.integer("accuracy_level", 0) == kBytes) n.allow_bytes();
     steps += cat("w = DequantizeLinear <axis = 1, block_size = ", block, "> (", weights, ", scales, ", zero, ") ");
   } else {
     // Zero points that are no codes, or rows that choose their block.

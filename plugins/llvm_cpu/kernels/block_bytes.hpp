@@ -11,11 +11,12 @@
 
 namespace k {
 
+constexpr int64_t kMostByteBlock = 1 << 15;  ///< sums of so many products of bytes stay within 32 bits
 /// Codes that lie in a vector of the matrix; columns and blocks begin with one, or blocks are whole lanes of it.
 constexpr int64_t byte_chunk(const BlockMatrix& m, int64_t vl) { return (m.bits == 4 ? 8 : 4) * vl; }
 constexpr bool is_of_chunks(const BlockMatrix& m, int64_t vl) {
   const int64_t chunk = byte_chunk(m, vl);
-  return m.by_columns && m.K % chunk == 0 && m.K % m.block == 0 && m.block % 16 == 0 && (chunk % m.block == 0 ? chunk / m.block <= vl / 2 : m.block % chunk == 0);
+  return m.by_columns && m.block <= kMostByteBlock && m.K % chunk == 0 && m.K % m.block == 0 && m.block % 16 == 0 && (chunk % m.block == 0 ? chunk / m.block <= vl / 2 : m.block % chunk == 0);
 }
 
 /// Rows of K floats as bytes, in the order in which they are multiplied: along: lanes are along K.
