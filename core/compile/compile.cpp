@@ -154,13 +154,21 @@ std::vector<std::string> text_notes(const Graph& graph) {
   return out;
 }
 
+/// Where devices need not compute what they are given.
+std::vector<std::string> rounding_notes(const Graph& graph) {
+  size_t products = 0;
+  for (const image::Graph& g : graph.contents.graphs)
+    products += static_cast<size_t>(std::count_if(g.nodes.begin(), g.nodes.end(), [](const image::Node& n) { return n.flags & OPTIMA_NODE_ROUNDS_TO_BYTES; }));
+  if (products == 0) return {};
+  return {cat(products, products == 1 ? " product may round what it reads" : " products may round what they read", " to 8 bits, as the model allows (MatMulNBits with accuracy_level 4)")};
+}
+
 /// A plan whose notes begin with the remarks.
 Result<Plan> make_plan_with(const Planned& planned, const PlacementRequest& placement) {
   OPTIMA_ASSIGN(Plan plan, make_plan(planned.graph, placement));
   std::vector<std::string> about = remarks(planned.wishes);
   about.insert(about.end(), planned.rewriting.notes.begin(), planned.rewriting.notes.end());
-  const std::vector<std::string> texts = text_notes(planned.graph);
-  about.insert(about.end(), texts.begin(), texts.end());
+  for (const std::vector<std::string>& notes : {text_notes(planned.graph), rounding_notes(planned.graph)}) about.insert(about.end(), notes.begin(), notes.end());
   const bool estimated = plan.estimate || plan.subgraphs.size() > 1;
   if (estimated && !planned.sizes_note.empty()) about.push_back(planned.sizes_note);
   if (!planned.limits_note.empty()) about.push_back(planned.limits_note);
