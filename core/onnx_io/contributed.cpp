@@ -175,7 +175,7 @@ class Node : public Contributed {
       while (made.input_size() > 0 && made.input(made.input_size() - 1).empty()) made.mutable_input()->RemoveLast();
       for (auto& name : *made.mutable_output()) name = name_of(name);
       fill_attributes(made);
-      if (allows_bytes_ && made.op_type() == "MatMul") mark_rounds_to_bytes(made);
+      if (allows_bytes_ && made.op_type() == "MatMul") made.add_metadata_props()->set_key(kRoundsToBytes);
     }
     return out;
   }
@@ -380,10 +380,6 @@ bool adopt(GraphProto& g, int64_t opset) {
 
 }  // namespace
 
-void mark_rounds_to_bytes(NodeProto& node) {
-  auto& note = *node.add_metadata_props();
-  note.set_key(kRoundsToBytes), note.set_value("1");
-}
 bool rounds_to_bytes(const NodeProto& node) {
   return std::any_of(node.metadata_props().begin(), node.metadata_props().end(), [](const auto& note) { return note.key() == kRoundsToBytes; });
 }

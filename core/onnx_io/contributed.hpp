@@ -67,8 +67,7 @@ class Contributed {
   std::string refusal_;
 };
 
-/// What Contributed::allow_bytes() leaves on a node, which becomes its OPTIMA_NODE_ROUNDS_TO_BYTES.
-void mark_rounds_to_bytes(onnx::NodeProto& node);
+/// Whether Contributed::allow_bytes() left its note on the node, which becomes OPTIMA_NODE_ROUNDS_TO_BYTES.
 bool rounds_to_bytes(const onnx::NodeProto& node);
 
 /// What an operator is in ONNX nodes.

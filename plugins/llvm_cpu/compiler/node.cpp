@@ -176,10 +176,10 @@ std::optional<ScaledIntegers> GraphView::scaled_integers(uint32_t v) const {
   auto numbers = codes ? small_integers(codes->value) : std::nullopt;
   if (!numbers) return std::nullopt;
   ScaledIntegers out{std::move(*numbers), {}};
-  for (const size_t step : step_numbers(*codes, dims(v))) {
-    out.numbers[out.scales.size()] -= codes->zero[step];
+  each_step(*codes, dims(v), [&](size_t i, size_t step) {
+    out.numbers[i] -= codes->zero[step];
     out.scales.push_back(codes->scale[step]);
-  }
+  });
   return out;
 }
 

@@ -82,23 +82,9 @@ std::optional<Codes> codes_behind(const GraphView& g, uint32_t value) {
 
 UnitInput input_of(const GraphView& g, uint32_t value) { return {value, value == OPTIMA_NONE ? std::nullopt : codes_behind(g, value)}; }
 
-std::vector<size_t> step_numbers(const Codes& codes, const Dims& dims) {
-  const auto axis = static_cast<size_t>(std::max(codes.axis, 0));
-  int64_t inner = 1;
-  for (size_t d = axis + 1; d < dims.size(); ++d) inner *= dims[d];
-  const int64_t length = axis < dims.size() ? dims[axis] : 1, block = codes.block ? codes.block : 1, steps = (length + block - 1) / block;
-  std::vector<size_t> out(static_cast<size_t>(count(dims)));
-  size_t i = 0;
-  for (int64_t outer = 0; i < out.size(); ++outer)
-    for (int64_t along = 0; along < length; ++along)
-      for (int64_t in = 0; in < inner; ++in, ++i) out[i] = static_cast<size_t>(codes.is_scalar() ? 0 : codes.block ? (outer * steps + along / block) * inner + in : along);
-  return out;
-}
-
 std::vector<float> real_numbers(const Codes& codes, const std::vector<int32_t>& numbers, const Dims& dims) {
-  const std::vector<size_t> steps = step_numbers(codes, dims);
-  std::vector<float> out(steps.size());
-  for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(static_cast<double>(numbers[i]) - codes.zero[steps[i]]) * codes.scale[steps[i]];
+  std::vector<float> out(static_cast<size_t>(count(dims)));
+  each_step(codes, dims, [&](size_t i, size_t step) { out[i] = static_cast<float>(static_cast<double>(numbers[i]) - codes.zero[step]) * codes.scale[step]; });
   return out;
 }
 

@@ -3,6 +3,7 @@
 // QuantizeLinear at its end, as one kernel on codes sees them. Operators that quantize by themselves (QLinearConv) make units, too.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -37,8 +38,18 @@ std::optional<Codes> codes_of(const NodeView& node);
 /// Of the DequantizeLinear that makes a value, the same; nothing when something else makes it.
 std::optional<Codes> codes_behind(const GraphView& graph, uint32_t value);
 
-/// Which of its scales and zero points each element of a value of these dims has. Requires scales that fit the dims.
-std::vector<size_t> step_numbers(const Codes& codes, const Dims& dims);
+/// f(element, which of the scales and zero points it has) for the elements of a value of these dims, in order. Requires scales that fit the dims.
+template <class F>
+void each_step(const Codes& codes, const Dims& dims, F f) {
+  const auto axis = static_cast<size_t>(std::max(codes.axis, 0)), elements = static_cast<size_t>(count(dims));
+  int64_t inner = 1;
+  for (size_t d = axis + 1; d < dims.size(); ++d) inner *= dims[d];
+  const int64_t length = axis < dims.size() ? dims[axis] : 1, block = codes.block ? codes.block : 1, steps = (length + block - 1) / block;
+  size_t i = 0;
+  for (int64_t outer = 0; i < elements; ++outer)
+    for (int64_t along = 0; along < length; ++along)
+      for (int64_t in = 0; in < inner; ++in, ++i) f(i, static_cast<size_t>(codes.is_scalar() ? 0 : codes.block ? (outer * steps + along / block) * inner + in : along));
+}
 /// The reals that codes of a value of these dims stand for. Requires as many codes as elements, and scales that fit the dims.
 std::vector<float> real_numbers(const Codes& codes, const std::vector<int32_t>& numbers, const Dims& dims);
 

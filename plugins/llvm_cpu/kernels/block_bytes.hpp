@@ -227,17 +227,10 @@ TEMPLATE(k_byte_rows, ByteRows, l) {
   using namespace k;
   using namespace k::block_bytes;
   const Operands o = operands_of(args);
-  const auto rows = [&](idx M) __attribute__((always_inline)) {
+  blocks::with_few_rows(l.M, [&](idx M) __attribute__((always_inline)) {
     const idx end = imin(l.of.N, u1 * l.columns), C = M <= 2 ? 4 : M <= 4 ? 2 : 1, ahead = imax(C * l.of.K * l.of.bits / 8, 4096);
-    idx n = u0 * l.columns;
-    ROLL for (; n + C <= end; n += C) few_rows(l.dot, l.of, M, C, o, n, ahead);
-    ROLL for (; n < end; n++) few_rows(l.dot, l.of, M, 1, o, n, ahead);
-  };
-#if GENERAL
-  exactly(kMostBlockRows + 1, l.M, rows);
-#else
-  rows(l.M);
-#endif
+    blocks::columns_by(C, u0 * l.columns, end, [&](idx count, idx n) __attribute__((always_inline)) { few_rows(l.dot, l.of, M, count, o, n, ahead); });
+  });
 }
 
 /// args: those of k_byte_rows. units = panels of kBytePanel vectors of columns. scratch: K * kBytePanel * VL bytes, then twice K / block * kBytePanel * VL floats.

@@ -99,6 +99,21 @@ INL int32_t quantize_one(const Blocks& b, const float* x, const float* scale, co
   return (int32_t)(v < highest(b.dtype) ? v : highest(b.dtype));
 }
 
+/// some(how many, first) for columns [n, end), C at a time, then one by one.
+template <class F>
+INL void columns_by(idx C, idx n, idx end, F some) {
+  ROLL for (; n + C <= end; n += C) some(C, n);
+  ROLL for (; n < end; n++) some(1, n);
+}
+/// body(M) for the few rows that there are, as a constant.
+template <class F>
+INL void with_few_rows(idx M, F body) {
+#if GENERAL
+  exactly(kMostBlockRows + 1, M, body);
+#else
+  body(M);
+#endif
+}
 INL idx steps_along(const BlockMatrix& m) { return cdiv(m.K, m.block); }
 INL int32_t matrix_code(const BlockMatrix& m, const void* p, idx i) {
   return m.bits == 4 ? nibble(p, i, m.is_signed) : m.is_signed ? ((const int8_t*)p)[i] : ((const uint8_t*)p)[i];
@@ -407,26 +422,18 @@ TEMPLATE(k_split_rows, SplitRows, l) {
 TEMPLATE(k_block_rows, BlockRows, l) {
   using namespace k;
   using namespace k::blocks;
-  const auto rows = [&](idx M) __attribute__((always_inline)) {
+  with_few_rows(l.M, [&](idx M) __attribute__((always_inline)) {
     if (!l.of.by_columns) {
       const idx G = M == 1 ? 8 : M == 2 ? 4 : M <= 4 ? 2 : 1;
       return few_rows_across(l.of, M, G, (const float*)args[0], (const char*)args[1], (const float*)args[2], args[3], (float*)args[4], u0 * l.columns, u1 * l.columns, (float*)scratch);
     }
     // As many columns at a time as accumulators allow: a load of x serves them all.
     const idx end = imin(l.of.N, u1 * l.columns), C = M == 1 || (l.ways == 8 && M == 2) ? 4 : M <= 4 ? 2 : 1, bytes = C * l.of.K * l.of.bits / 8, ahead = l.ways == 8 ? imax(bytes, 4096) : bytes;
-    const auto some = [&](idx count, idx n) __attribute__((always_inline)) {
+    columns_by(C, u0 * l.columns, end, [&](idx count, idx n) __attribute__((always_inline)) {
       if (l.ways == 8) few_rows_of_words(l.of, M, count, (const float*)args[0], (const char*)args[1], (const float*)args[2], args[3], (float*)args[4], n, ahead);
       else few_rows(l.of, M, count, (const float*)args[0], (const char*)args[1], (const float*)args[2], args[3], (float*)args[4], n, ahead);
-    };
-    idx n = u0 * l.columns;
-    ROLL for (; n + C <= end; n += C) some(C, n);
-    ROLL for (; n < end; n++) some(1, n);
-  };
-#if GENERAL
-  exactly(kMostBlockRows + 1, l.M, rows);
-#else
-  rows(l.M);
-#endif
+    });
+  });
 }
 
 /// args: x [M][K], codes, scales, zero points or null, y [M][N]. units = panels of nb vectors of columns. scratch: K * nb * VL floats.
