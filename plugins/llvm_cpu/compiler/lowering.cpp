@@ -93,8 +93,16 @@ const Lowering* find_lowering(const NodeView& node) {
     if (row.op != node.op() || row.domain != node.domain()) continue;
     nearest = &row;
     if (node.since() < row.since_min || node.since() > row.since_max) continue;
-    if (first && !judge(row, node)) return judge(*first, node) ? &row : first;  // several: the first one that takes it
-    if (!first) first = &row;
+    if (!first) {
+      first = &row;
+      continue;
+    }
+    // Several: the first one that takes it, else that whose types it has, which knows what is wrong with it.
+    const Refusal own = judge(*first, node);
+    if (!own) return first;
+    const Refusal other = judge(row, node);
+    if (!other) return &row;
+    if (own.reason == OPTIMA_REASON_DTYPE && other.reason != OPTIMA_REASON_DTYPE) first = &row;
   }
   return first ? first : nearest;
 }

@@ -80,6 +80,12 @@ TEST_CASE("a resize mode that is none is refused by name") {
   has_no_kernel(net, "mode is area, must be nearest, linear or cubic");
 }
 
+TEST_CASE("of several rows of an operator that whose types a node has says what is wrong with it") {
+  Net net;
+  net.node("Resize", 19, {net.input({1, 1, 4, 4}, OPTIMA_U8), OPTIMA_NONE, OPTIMA_NONE, net.integers({1, 1, 8, 8})}, {1, 1, 8, 8}, {Net::text("mode", "linear")}, OPTIMA_U8);
+  has_no_kernel(net, "mode is linear, must be nearest, of codes");
+}
+
 TEST_CASE("operands that the operator wants and the node lacks, and those too many, are refused") {
   Net none, many, absent;
   none.node("Add", 14, {none.input({2})}, {2});
